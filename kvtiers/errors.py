@@ -1,0 +1,5 @@
+"""The one error type of this package."""
+
+
+class KvtiersError(ValueError):
+    """Input that cannot be used. The message names the field and says what to do."""

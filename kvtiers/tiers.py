@@ -1,0 +1,99 @@
+"""Which tier should hold the KV cache? The judge asks four questions in order and stops at the first answer.
+
+The order is the point: is the prefix reused at all, does it fit in free VRAM, in CPU RAM, and only then SSD.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kvtiers.costs import load_s
+from kvtiers.errors import KvtiersError
+from kvtiers.units import GIB, positive
+
+
+class Tier(StrEnum):
+    """Where KV can live, nearest first. NONE: no tier helps."""
+
+    NONE = "none"
+    VRAM = "vram"
+    CPU = "cpu"
+    SSD = "ssd"
+    REMOTE = "remote"
+
+
+class Reason(StrEnum):
+    """Why the judge stopped; the words are the page's, in its language."""
+
+    NOT_REUSED = "not_reused"
+    FITS_VRAM = "fits_vram"
+    FITS_CPU = "fits_cpu"
+    EXCEEDS_CPU = "exceeds_cpu"
+
+
+# Order-of-magnitude bandwidths in GB/s, to be replaced by measured ones. VRAM: RTX 4090 (1008, GDDR6X). CPU: DDR.
+# SSD: PCIe 4 NVMe, sequential read. REMOTE: 25 Gbit/s Ethernet, line rate.
+DEFAULT_BANDWIDTH_GB_PER_S = {Tier.VRAM: 1000.0, Tier.CPU: 50.0, Tier.SSD: 6.0, Tier.REMOTE: 3.1}
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What must be kept: ``users`` distinct prefixes of ``context_tokens`` each."""
+
+    context_tokens: float
+    users: float
+    reused: bool
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The judge's answer with the numbers it compared."""
+
+    tier: Tier
+    reason: Reason
+    needed_bytes: float
+    free_vram_bytes: float
+    cpu_ram_bytes: float
+
+
+def judge(traffic: Traffic, kv_bytes_per_token: float, free_vram_gib: float, cpu_ram_gib: float) -> Verdict:
+    """Choose the nearest tier that holds every reused prefix.
+
+    Args:
+        traffic: prefixes to keep and whether they come back.
+        kv_bytes_per_token: from ``kvtiers.model``; growth per token, all layers.
+        free_vram_gib: what weights and activations leave to the KV pool, in GiB.
+        cpu_ram_gib: what the host can spare for a CPU tier, in GiB.
+
+    Raises:
+        KvtiersError: for numbers that are not above zero (free VRAM and RAM may be zero).
+    """
+    needed_bytes = (
+        positive("context_tokens", traffic.context_tokens)
+        * positive("users", traffic.users)
+        * positive("kv_bytes_per_token", kv_bytes_per_token)
+    )
+    for name, value in (("free_vram_gib", free_vram_gib), ("cpu_ram_gib", cpu_ram_gib)):
+        if not 0 <= value < float("inf"):
+            raise KvtiersError(f"{name} must be a number of GiB, 0 or more, got {value!r}")
+    free_vram_bytes, cpu_ram_bytes = free_vram_gib * GIB, cpu_ram_gib * GIB
+
+    if not traffic.reused:
+        tier, reason = Tier.NONE, Reason.NOT_REUSED
+    elif needed_bytes <= free_vram_bytes:
+        tier, reason = Tier.VRAM, Reason.FITS_VRAM
+    elif needed_bytes <= cpu_ram_bytes:
+        tier, reason = Tier.CPU, Reason.FITS_CPU
+    else:
+        tier, reason = Tier.SSD, Reason.EXCEEDS_CPU
+    return Verdict(tier, reason, needed_bytes, free_vram_bytes, cpu_ram_bytes)
+
+
+def load_back_s(tier: Tier, tokens: float, kv_bytes_per_token: float, bandwidth_gb_per_s: float | None = None) -> float:
+    """Seconds to bring a prefix back from ``tier``, at the tier's default bandwidth unless one is given.
+
+    Raises:
+        KvtiersError: for ``Tier.NONE``, which brings nothing back.
+    """
+    if tier is Tier.NONE:
+        raise KvtiersError("tier none holds nothing: there is no load time, only recompute")
+    return load_s(tokens, kv_bytes_per_token, bandwidth_gb_per_s or DEFAULT_BANDWIDTH_GB_PER_S[tier])

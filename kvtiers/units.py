@@ -1,0 +1,49 @@
+"""Units. KV sizes are binary (GiB); drive and memory bandwidths are decimal (GB/s).
+
+Dividing one by the other as if they were equal is a 7 % error, so every name here says which it is.
+"""
+
+from kvtiers.errors import KvtiersError
+
+KIB = 1024
+MIB = 1024**2
+GIB = 1024**3
+GB = 10**9
+
+_BINARY = (("TiB", 1024**4), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB))
+_SECONDS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6))
+
+
+def format_bytes(size_bytes: float) -> str:
+    """A size for people, in binary units: ``format_bytes(131072) == "128 KiB"``."""
+    for name, factor in _BINARY:
+        if abs(size_bytes) >= factor:
+            return f"{_three_digits(size_bytes / factor)} {name}"
+    return f"{size_bytes:.0f} B"
+
+
+def format_seconds(time_s: float) -> str:
+    """A duration for people: ``format_seconds(0.0193) == "19.3 ms"``."""
+    for name, factor in _SECONDS:
+        if abs(time_s) >= factor:
+            return f"{_three_digits(time_s / factor)} {name}"
+    return "0 s" if time_s == 0 else f"{time_s / 1e-6:.2f} µs"
+
+
+def positive(name: str, value: float) -> float:
+    """``value`` if it is a finite number above zero.
+
+    Raises:
+        KvtiersError: naming the quantity otherwise.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
+        raise KvtiersError(f"{name} must be a number above 0, got {value!r}")
+    return value
+
+
+def _three_digits(value: float) -> str:
+    """Three significant digits, no exponent, no trailing zeros after the point."""
+    magnitude = abs(value)
+    decimals = 2 if magnitude < 10 else 1 if magnitude < 100 else 0
+    text = f"{value:,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
