@@ -1,0 +1,248 @@
+"""The lab's result file: the only thing the lab and the course share. Versioned, and checked on reading."""
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kvtiers.errors import KvtiersError
+from kvtiers.evidence import Evidence, Step, contradictions
+from kvtiers.records import from_json, to_json
+
+SCHEMA = "kvtiers.lab-result/1"
+REPORTED_SCHEMA = "kvtiers.reported/1"
+
+
+class Arm(StrEnum):
+    """With LMCache, and the same engine without it."""
+
+    LMCACHE = "lmcache"
+    CONTROL = "control"
+
+
+class Mode(StrEnum):
+    """Where the engine came from."""
+
+    CPU = "cpu"
+    CUDA = "cuda"
+    URL = "url"
+
+
+@dataclass(frozen=True)
+class Versions:
+    """What ran, as the packages themselves say; empty text where a foreign server does not tell."""
+
+    vllm: str
+    lmcache: str
+    torch: str
+    python: str
+    kvtiers: str
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where it ran. ``drive`` and ``file_system`` are those of the cache directory."""
+
+    cpu: str
+    cores: int
+    ram_bytes: int
+    gpu: str
+    operating_system: str
+    drive: str
+    file_system: str
+
+
+@dataclass(frozen=True)
+class Model:
+    """The model and the size of its KV, from its config.json."""
+
+    name: str
+    layers: int
+    kv_dtype: str
+    kv_bytes_per_token: float
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The experiment's knobs, in tokens. ``pool_tokens`` is what the KV pool really holds."""
+
+    pool_tokens: int
+    block_tokens: int
+    chunk_tokens: int
+    document_tokens: tuple[int, ...]
+    flood_tokens: int
+    repeats: int
+    max_tokens: int
+    seed: int
+    direct_io: bool
+
+
+@dataclass(frozen=True)
+class EngineRun:
+    """One arm's engine: the full command, the environment the lab set for it, seconds until it was healthy."""
+
+    arm: Arm
+    command: tuple[str, ...]
+    environment: dict[str, str]
+    start_s: float
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One timed request and its proof. ``tpot_s`` is the mean time per token after the first."""
+
+    arm: Arm
+    step: Step
+    document: str
+    repeat: int
+    prompt_tokens: int
+    ttft_s: float
+    tpot_s: float
+    evidence: Evidence
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Median, smallest and largest of a set of seconds."""
+
+    median_s: float
+    min_s: float
+    max_s: float
+
+
+@dataclass(frozen=True)
+class StepSummary:
+    """One step of one arm over all samples at one prompt length."""
+
+    arm: Arm
+    step: Step
+    samples: int
+    ttft: Spread
+    tpot: Spread
+
+
+@dataclass(frozen=True)
+class ReuseParts:
+    """Where the median reuse's TTFT went: LMCache's own read and copy, and the rest, most of it the prefill of the
+    ``tail_tokens`` that no full chunk covers."""
+
+    retrieve_s: float
+    rest_s: float
+    tail_tokens: int
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """What the drive alone would allow, and which part of it was reached (0 to 1)."""
+
+    drive_gb_per_s: float
+    drive_source: str
+    speedup: float
+    effective_bandwidth_discount: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the samples say. A ratio is null where one of its steps was not run."""
+
+    steps: tuple[StepSummary, ...]
+    cold_over_ssd_reuse: float | None
+    cold_over_gpu_hit: float | None
+    evicted_recompute_over_ssd_reuse: float | None
+    cold_over_control_cold: float | None
+    prefill_tokens_per_s: float | None
+    reuse_parts: ReuseParts | None
+    ceiling: Ceiling | None
+
+    def step(self, arm: Arm, step: Step) -> StepSummary | None:
+        """The summary of one step of one arm, if it ran."""
+        return next((row for row in self.steps if (row.arm, row.step) == (arm, step)), None)
+
+
+@dataclass(frozen=True)
+class Result:
+    """One run of the experiment. ``valid`` is false when any sample's evidence contradicts its name, or the run broke
+    off; ``problems`` says why."""
+
+    schema: str
+    valid: bool
+    problems: tuple[str, ...]
+    created: str
+    mode: Mode
+    versions: Versions
+    machine: Machine
+    model: Model
+    settings: Settings
+    engines: tuple[EngineRun, ...]
+    samples: tuple[Sample, ...]
+    summary: Summary
+
+
+@dataclass(frozen=True)
+class ReportedRow:
+    """One published speedup: cold TTFT over TTFT with reuse from SSD."""
+
+    model: str
+    kv_bytes_per_token: float
+    cold_over_ssd_reuse: float
+
+
+@dataclass(frozen=True)
+class Reported:
+    """Figures that others published. Not a measurement of this project; another schema, so that neither reads as the
+    other."""
+
+    schema: str
+    reported: bool
+    source: str
+    date: str
+    setup: str
+    rows: tuple[ReportedRow, ...]
+
+
+def read_result(text: str) -> Result:
+    """A lab result from its JSON text.
+
+    Raises:
+        KvtiersError: naming the field that is wrong; also when a valid file's evidence contradicts its samples.
+    """
+    data = _parse(text)
+    schema = data.get("schema")
+    if schema == REPORTED_SCHEMA:
+        raise KvtiersError("this file holds figures reported by others, not a lab result")
+    if schema != SCHEMA:
+        raise KvtiersError(f"schema must be {SCHEMA!r}, got {schema!r}: this is not a result of this lab version")
+    result = from_json(Result, data)
+    for index, sample in enumerate(result.samples):
+        if sample.ttft_s == 0:
+            raise KvtiersError(f"samples[{index}].ttft_s must be above 0")
+        against = contradictions(sample.step, sample.prompt_tokens, sample.evidence)
+        if result.valid and against:
+            raise KvtiersError(f"samples[{index}] is called {sample.step} but {against[0]}")
+    return result
+
+
+def read_reported(text: str) -> Reported:
+    """Published figures from their JSON text.
+
+    Raises:
+        KvtiersError: naming the field that is wrong.
+    """
+    data = _parse(text)
+    if data.get("schema") != REPORTED_SCHEMA or data.get("reported") is not True:
+        raise KvtiersError(f"schema must be {REPORTED_SCHEMA!r} and reported must be true")
+    return from_json(Reported, data)
+
+
+def dump(record: Result | Reported) -> str:
+    """The JSON text of a result, one line a field, NaN refused."""
+    return json.dumps(to_json(record), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _parse(text: str) -> dict[str, object]:
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise KvtiersError(f"not valid JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise KvtiersError("the file must hold a JSON object")
+    return data
