@@ -53,27 +53,28 @@ class Machine:
 
 @dataclass(frozen=True)
 class Model:
-    """The model and the size of its KV, from its config.json."""
+    """The model and the size of its KV, from its config.json; null where a foreign server does not show it."""
 
     name: str
-    layers: int
-    kv_dtype: str
-    kv_bytes_per_token: float
+    kv_dtype: str | None
+    kv_bytes_per_token: float | None
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The experiment's knobs, in tokens. ``pool_tokens`` is what the KV pool really holds."""
+    """The experiment's knobs, in tokens. ``pool_tokens`` is what the KV pool really holds, ``chunk_tokens`` is null
+    where a foreign server does not tell."""
 
     pool_tokens: int
     block_tokens: int
-    chunk_tokens: int
+    chunk_tokens: int | None
     document_tokens: tuple[int, ...]
     flood_tokens: int
     repeats: int
     max_tokens: int
     seed: int
-    direct_io: bool
+    threads: int | None
+    direct_io: bool | None
 
 
 @dataclass(frozen=True)

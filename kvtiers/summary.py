@@ -10,7 +10,7 @@ from kvtiers.results import Arm, Ceiling, ReuseParts, Sample, Spread, StepSummar
 
 def summarize(
     samples: Sequence[Sample],
-    kv_bytes_per_token: float,
+    kv_bytes_per_token: float | None,
     drive_gb_per_s: float | None = None,
     drive_source: str = "",
 ) -> Summary:
@@ -18,7 +18,7 @@ def summarize(
 
     Args:
         samples: any number, from any arms; a ratio whose steps are missing is None.
-        kv_bytes_per_token: from the model's config.json.
+        kv_bytes_per_token: from the model's config.json; no ceiling without it.
         drive_gb_per_s: the drive's measured read bandwidth (decimal GB/s); no ceiling without it.
         drive_source: how that bandwidth was measured.
     """
@@ -35,7 +35,7 @@ def summarize(
     speedup = _ratio(cold, reuse)
     prefill_tokens_per_s = _prefill_rate(samples)
     ceiling = None
-    if drive_gb_per_s and prefill_tokens_per_s and speedup:
+    if kv_bytes_per_token and drive_gb_per_s and prefill_tokens_per_s and speedup:
         limit = ceiling_speedup(prefill_tokens_per_s, kv_bytes_per_token, drive_gb_per_s)
         ceiling = Ceiling(drive_gb_per_s, drive_source, limit, effective_bandwidth_discount(speedup, limit))
     return Summary(

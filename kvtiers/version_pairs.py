@@ -1,0 +1,45 @@
+"""Which vLLM and LMCache versions work together, read from version_pairs.toml beside this file."""
+
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from kvtiers.records import from_json
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One tried range of versions, bounds inclusive: what happened, who says so, when."""
+
+    vllm_from: str
+    vllm_to: str
+    lmcache_from: str
+    lmcache_to: str
+    works: bool
+    what: str
+    source: str
+    date: str
+
+
+def known_pairs() -> tuple[Pair, ...]:
+    """Every pair on record, the recommended one first."""
+    data = tomllib.loads(files("kvtiers").joinpath("version_pairs.toml").read_text(encoding="utf-8"))
+    return tuple(from_json(Pair, entry, f"pair[{index}]") for index, entry in enumerate(data["pair"]))
+
+
+def verdict(vllm: str, lmcache: str, pairs: Sequence[Pair]) -> Pair | None:
+    """What is known about these two versions; None where nobody has said."""
+    for pair in pairs:
+        in_vllm = _numbers(pair.vllm_from) <= _numbers(vllm) <= _numbers(pair.vllm_to)
+        in_lmcache = _numbers(pair.lmcache_from) <= _numbers(lmcache) <= _numbers(pair.lmcache_to)
+        if in_vllm and in_lmcache:
+            return pair
+    return None
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """``0.15.1+cu130`` as (0, 15, 1); what follows the numbers does not decide compatibility."""
+    match = re.match(r"\d+(?:\.\d+)*", version)
+    return tuple(int(part) for part in match[0].split(".")) if match else ()

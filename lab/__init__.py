@@ -1,0 +1,1 @@
+"""The experiment: cold, GPU hit, reuse from SSD, on real vLLM and LMCache."""

@@ -1,0 +1,134 @@
+"""LMCache's chunk files of this run: a directory of our own, awaited, and read back for the drive's speed."""
+
+import mmap
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kvtiers.units import GB, format_bytes
+from lab.errors import LabError
+from lab.machine import mount_of
+
+WRITE_TIMEOUT_S = 120.0
+_POLL_S = 0.02
+_MEMORY_FILE_SYSTEMS = {"tmpfs", "ramfs", "devtmpfs"}
+# A run that fills the drive to the brim measures a full drive.
+_SPARE_BYTES = 512 * 1024**2
+
+
+class ChunkFiles:
+    """The chunk files below one directory. ``chunk_bytes`` is the size of each."""
+
+    def __init__(self, directory: Path, chunk_bytes: float, direct_io: bool) -> None:
+        self.directory = directory
+        self.chunk_bytes = chunk_bytes
+        self.direct_io = direct_io
+
+    def await_written(self, chunks: int, check: Callable[[], None]) -> None:
+        """Block until ``chunks`` whole files lie on disk; LMCache writes them behind the answer.
+
+        Args:
+            chunks: every full chunk asked for so far.
+            check: called while waiting; raises when waiting is in vain.
+
+        Raises:
+            LabError: when they do not come.
+        """
+        deadline = time.monotonic() + WRITE_TIMEOUT_S
+        while (written := self._written()) < chunks:
+            check()
+            if time.monotonic() > deadline:
+                raise LabError(
+                    f"LMCache wrote {written} of {chunks} chunks in {WRITE_TIMEOUT_S:.0f} s: is its disk tier on?"
+                )
+            time.sleep(_POLL_S)
+        if not self.direct_io:
+            self._leave_page_cache()
+
+    def read_gb_per_s(self) -> float | None:
+        """Read every chunk file back one after the other, past the page cache: the drive's speed for just this work.
+
+        Returns:
+            decimal GB/s; None where the file system has no direct IO or there is nothing to read.
+        """
+        files = list(self._files())
+        if not files or not self.direct_io:
+            return None
+        size = max(file.stat().st_size for file in files)
+        total, started = 0, time.perf_counter()
+        with mmap.mmap(-1, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE) as buffer:
+            for file in files:
+                descriptor = os.open(file, os.O_RDONLY | os.O_DIRECT)
+                try:
+                    total += os.readv(descriptor, [buffer])
+                finally:
+                    os.close(descriptor)
+        return total / (time.perf_counter() - started) / GB
+
+    def _files(self) -> Iterator[Path]:
+        return self.directory.rglob("*.pt")
+
+    def _written(self) -> int:
+        return sum(file.stat().st_size >= self.chunk_bytes for file in self._files())
+
+    def _leave_page_cache(self) -> None:
+        """Only clean pages go, so sync first. Needs no root."""
+        for file in self._files():
+            descriptor = os.open(file, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            finally:
+                os.close(descriptor)
+
+
+def check_cache_root(root: Path, needed_bytes: float) -> None:
+    """Refuse a place where the experiment would measure something else, or fill the drive.
+
+    Raises:
+        LabError: ``/``, a memory file system, not writable, not enough space.
+    """
+    root = root.resolve()
+    if root == Path("/"):
+        raise LabError("the cache directory must not be /: name a directory with --cache-dir")
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LabError(f"cannot make the cache directory {root}: {error.strerror}") from error
+    if not os.access(root, os.W_OK):
+        raise LabError(f"the cache directory {root} is not writable: name another with --cache-dir")
+    file_system = mount_of(root).file_system
+    if file_system in _MEMORY_FILE_SYSTEMS:
+        raise LabError(f"{root} is on {file_system}, which is memory, not a drive: name another with --cache-dir")
+    free = shutil.disk_usage(root).free
+    if free < needed_bytes + _SPARE_BYTES:
+        raise LabError(
+            f"the run writes about {format_bytes(needed_bytes)} of KV to {root}, which has {format_bytes(free)} free: "
+            "name another with --cache-dir, or run fewer --repeats"
+        )
+
+
+@contextmanager
+def run_directory(root: Path) -> Iterator[Path]:
+    """A fresh directory below ``root`` for one run; it and nothing else is deleted afterwards."""
+    directory = Path(tempfile.mkdtemp(prefix="kvtiers-run-", dir=root))
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def supports_direct_io(directory: Path) -> bool:
+    """Can files here be read and written past the page cache?"""
+    probe = directory / "direct-io-probe"
+    try:
+        os.close(os.open(probe, os.O_CREAT | os.O_WRONLY | os.O_DIRECT, 0o600))
+    except OSError:
+        return False
+    finally:
+        probe.unlink(missing_ok=True)
+    return True

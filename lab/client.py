@@ -1,0 +1,162 @@
+"""Streaming completions over one warm connection, timed where the first content token arrives."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from lab.errors import LabError
+
+# A cold 8k prompt takes half a minute on one CPU core; only a dead server takes this long.
+READ_TIMEOUT_S = 600.0
+
+
+class RequestError(LabError):
+    """The server refused, broke off, or sent something that is not a completion."""
+
+
+@dataclass(frozen=True)
+class Completion:
+    """One answer. ``ttft_s``: from sending the request to the first token; ``tpot_s``: mean per token after it."""
+
+    prompt_tokens: int
+    token_ids: tuple[int, ...]
+    text: str
+    ttft_s: float
+    tpot_s: float
+
+
+class Client:
+    """Talks to one OpenAI-compatible vLLM server."""
+
+    def __init__(self, base_url: str, model: str) -> None:
+        self.base_url = base_url.rstrip("/")
+        self.model = model
+        self._http = httpx.Client(base_url=self.base_url, timeout=httpx.Timeout(10.0, read=READ_TIMEOUT_S))
+
+    def complete(self, prompt: Sequence[int], max_tokens: int, request_id: str) -> Completion:
+        """Greedy completion of a prompt of token ids.
+
+        Args:
+            prompt: token ids, sent as they are: no chat template, no tokenizer between us and the cache.
+            max_tokens: always that many are generated.
+            request_id: the engine logs the request as ``cmpl-<request_id>-0…``.
+
+        Raises:
+            RequestError: with what the server said.
+        """
+        body = {
+            "model": self.model,
+            "prompt": list(prompt),
+            "max_tokens": max_tokens,
+            "temperature": 0,
+            "ignore_eos": True,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "return_token_ids": True,
+        }
+        content = json.dumps(body, separators=(",", ":")).encode()
+        headers = {"content-type": "application/json", "x-request-id": request_id}
+        events: list[tuple[float, str]] = []
+        started = time.perf_counter()
+        try:
+            with self._http.stream("POST", "/v1/completions", content=content, headers=headers) as response:
+                if response.status_code != httpx.codes.OK:
+                    raise RequestError(f"the server answered {response.status_code}: {_said(response.read())}")
+                # Arrival is noted before anything is parsed: parsing is our time, not the engine's.
+                for line in response.iter_lines():
+                    if line:
+                        events.append((time.perf_counter(), line))
+        except httpx.HTTPError as error:
+            raise RequestError(f"the connection to {self.base_url} broke: {error or type(error).__name__}") from error
+        return _completion(events, started)
+
+    def get_text(self, path: str) -> str:
+        """The body of a GET.
+
+        Raises:
+            RequestError: when it is not there.
+        """
+        try:
+            response = self._http.get(path)
+        except httpx.HTTPError as error:
+            raise RequestError(f"no answer from {self.base_url}{path}: {error}") from error
+        if response.status_code != httpx.codes.OK:
+            raise RequestError(f"{self.base_url}{path} answered {response.status_code}: {_said(response.content)}")
+        return response.text
+
+    def tokenize(self, text: str) -> list[int]:
+        """Token ids of a text by the server's own tokenizer, without special tokens.
+
+        Raises:
+            RequestError: when the server has no /tokenize.
+        """
+        body = {"model": self.model, "prompt": text, "add_special_tokens": False}
+        try:
+            response = self._http.post("/tokenize", json=body)
+        except httpx.HTTPError as error:
+            raise RequestError(f"no answer from {self.base_url}/tokenize: {error}") from error
+        if response.status_code != httpx.codes.OK:
+            raise RequestError(f"/tokenize answered {response.status_code}: {_said(response.content)}")
+        return [int(token) for token in response.json()["tokens"]]
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._http.close()
+
+
+def served_model(base_url: str) -> str:
+    """The name of the first model a server serves.
+
+    Raises:
+        RequestError: when nothing that speaks the OpenAI protocol answers there.
+    """
+    client = Client(base_url, "")
+    try:
+        return str(json.loads(client.get_text("/v1/models"))["data"][0]["id"])
+    except (ValueError, KeyError, IndexError) as error:
+        raise RequestError(f"{base_url}/v1/models does not list a model") from error
+    finally:
+        client.close()
+
+
+def _completion(events: list[tuple[float, str]], started: float) -> Completion:
+    arrivals: list[float] = []
+    token_ids: list[int] = []
+    text: list[str] = []
+    prompt_tokens = 0
+    for arrived, line in events:
+        if not line.startswith("data: ") or line == "data: [DONE]":
+            continue
+        data = _event(line.removeprefix("data: "))
+        prompt_tokens = (data.get("usage") or {}).get("prompt_tokens", prompt_tokens)
+        for choice in data.get("choices", ()):
+            ids = choice.get("token_ids") or []
+            if ids or choice.get("text"):
+                arrivals.append(arrived)
+                token_ids += ids
+                text.append(choice.get("text") or "")
+    if not arrivals:
+        raise RequestError("the server's stream held no token")
+    tokens = len(token_ids) or len(arrivals)
+    tpot_s = (arrivals[-1] - arrivals[0]) / (tokens - 1) if tokens > 1 else 0.0
+    return Completion(prompt_tokens, tuple(token_ids), "".join(text), arrivals[0] - started, tpot_s)
+
+
+def _event(payload: str) -> dict[str, Any]:
+    try:
+        data = json.loads(payload)
+    except ValueError as error:
+        raise RequestError(f"the server sent an event that is not JSON: {payload[:200]}") from error
+    if not isinstance(data, dict):
+        raise RequestError(f"the server sent an event that is not an object: {payload[:200]}")
+    if "error" in data:
+        raise RequestError(f"the server broke the stream off: {json.dumps(data['error'])[:300]}")
+    return data
+
+
+def _said(content: bytes) -> str:
+    return content.decode(errors="replace").strip()[:300]

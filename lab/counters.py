@@ -1,0 +1,64 @@
+"""vLLM's /metrics: the prefix-cache counters before and after a request, and the pool's size."""
+
+import time
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from kvtiers.evidence import Counters
+from lab.client import Client
+from lab.errors import LabError
+
+SETTLE_TIMEOUT_S = 10.0
+_POLL_S = 0.005
+_NAMES = (
+    "vllm:prefix_cache_queries_total",
+    "vllm:prefix_cache_hits_total",
+    "vllm:external_prefix_cache_queries_total",
+    "vllm:external_prefix_cache_hits_total",
+)
+_FINISHED = "vllm:request_success_total"
+
+
+def read_totals(client: Client) -> dict[str, float]:
+    """Every sample of /metrics, summed over its labels."""
+    totals: dict[str, float] = {}
+    for family in text_string_to_metric_families(client.get_text("/metrics")):
+        for sample in family.samples:
+            totals[sample.name] = totals.get(sample.name, 0.0) + sample.value
+    if _FINISHED not in totals:
+        raise LabError(f"{client.base_url}/metrics has no {_FINISHED}: is this a vLLM server with metrics on?")
+    return totals
+
+
+def await_deltas(client: Client, before: dict[str, float]) -> tuple[Counters, dict[str, float]]:
+    """The counters' movement over the one request since ``before``, once the server has counted it as finished.
+
+    Returns:
+        the four prefix-cache deltas, and the totals read, which serve as the next ``before``.
+
+    Raises:
+        LabError: when the request is never counted.
+    """
+    deadline = time.monotonic() + SETTLE_TIMEOUT_S
+    while True:
+        now = read_totals(client)
+        if now[_FINISHED] > before[_FINISHED]:
+            break
+        if time.monotonic() > deadline:
+            raise LabError(f"{_FINISHED} did not move within {SETTLE_TIMEOUT_S:.0f} s of a finished request")
+        time.sleep(_POLL_S)
+    deltas = [int(now.get(name, 0.0) - before.get(name, 0.0)) for name in _NAMES]
+    return Counters(*deltas), now
+
+
+def pool_blocks(client: Client) -> tuple[int, int]:
+    """Blocks in the KV pool and tokens a block, as a running server tells.
+
+    Raises:
+        LabError: when it does not tell.
+    """
+    for family in text_string_to_metric_families(client.get_text("/metrics")):
+        for sample in family.samples:
+            if sample.name.startswith("vllm:cache_config_info"):
+                return int(sample.labels["num_gpu_blocks"]), int(sample.labels["block_size"])
+    raise LabError(f"{client.base_url}/metrics does not tell the size of the KV pool: pass --pool-tokens")

@@ -1,0 +1,186 @@
+"""One engine process: start, wait for health, watch, stop. It dies with the lab, whatever the lab dies of."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+import httpx
+
+from kvtiers.log_lines import strip_ansi
+from lab.errors import LabError
+from lab.launch import HOST, Launch
+
+# Lines every start goes through, in this order; the start's progress bar counts them.
+MILESTONES = (
+    "vLLM API server version",
+    "Initializing a V1 LLM engine",
+    "Starting to load model",
+    "KV cache size",
+    "Supported tasks",
+    "Application startup complete",
+)
+STOP_GRACE_S = 20.0
+_POLL_S = 0.1
+_MEANINGFUL = re.compile(r"error|exception|refus|denied|killed|no space|out of memory|not found", re.IGNORECASE)
+_BOILERPLATE = re.compile(r"Traceback|^\s*File |raise |See root cause|EngineCore failed to start|^\s*\^+")
+
+
+class EngineError(LabError):
+    """The engine did not start, or is gone."""
+
+
+class Engine:
+    """A running engine. Use as a context manager; leaving it stops the whole process group."""
+
+    def __init__(self, launch: Launch, log_path: Path) -> None:
+        self.launch = launch
+        self.log_path = log_path
+        self.url = f"http://{HOST}:{launch.port}"
+        self.start_s = 0.0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._started_at = 0.0
+
+    def start(self) -> None:
+        """Spawn the process; it is not healthy yet.
+
+        Raises:
+            LabError: when the port is taken.
+        """
+        require_free_port(self.launch.port)
+        self.log_path.parent.mkdir(parents=True, exist_ok=True)
+        self._started_at = time.monotonic()
+        with self.log_path.open("wb") as log:
+            self._process = subprocess.Popen(
+                [*_die_with_parent(), *self.launch.command],
+                env=self.launch.process_environment(os.environ),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def wait_until_healthy(self, timeout_s: float, on_milestone: Callable[[int, str], None]) -> None:
+        """Block until /health answers.
+
+        Args:
+            timeout_s: from the start of the process.
+            on_milestone: called with how many of MILESTONES the log shows, and the last of them.
+
+        Raises:
+            EngineError: when the process ends, or health does not come in time.
+        """
+        deadline = self._started_at + timeout_s
+        while time.monotonic() < deadline:
+            self.check()
+            reached = _milestones(self.log_path)
+            on_milestone(reached, MILESTONES[reached - 1] if reached else "importing")
+            if self._healthy():
+                self.start_s = time.monotonic() - self._started_at
+                return
+            time.sleep(_POLL_S)
+        raise EngineError(
+            f"the {self.launch.arm} engine was not healthy after {timeout_s:.0f} s; the last it said:\n"
+            f"{_last_line(self.log_path)}\nThe whole log: {self.log_path}. --start-timeout gives it longer."
+        )
+
+    def check(self) -> None:
+        """Is it still there?
+
+        Raises:
+            EngineError: with the last lines of its log that mean something.
+        """
+        code = self._process.poll() if self._process else None
+        if code is not None:
+            how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+            lines = "\n".join(f"  {line}" for line in meaningful_lines(self.log_path.read_text(errors="replace")))
+            raise EngineError(f"the {self.launch.arm} engine {how}:\n{lines}\nThe whole log: {self.log_path}")
+
+    def stop(self) -> None:
+        """End the process group: first politely, then for good. Returns when all of it is gone."""
+        if self._process is None:
+            return
+        self._signal(signal.SIGINT)
+        deadline = time.monotonic() + STOP_GRACE_S
+        while self._group_alive() and time.monotonic() < deadline:
+            self._process.poll()
+            time.sleep(_POLL_S)
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+        self._process = None
+
+    def __enter__(self) -> "Engine":
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _healthy(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/health", timeout=2.0).status_code == httpx.codes.OK
+        except httpx.HTTPError:
+            return False
+
+    def _signal(self, number: int) -> None:
+        assert self._process is not None
+        try:
+            os.killpg(self._process.pid, number)
+        except ProcessLookupError:
+            return
+
+    def _group_alive(self) -> bool:
+        assert self._process is not None
+        try:
+            os.killpg(self._process.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
+
+
+def require_free_port(port: int) -> None:
+    """Fail early and clearly rather than a minute later inside the engine.
+
+    Raises:
+        LabError: when something listens there.
+    """
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            raise LabError(
+                f"port {port} on {HOST} is in use: stop what listens there, or pass --port with two free ports in a row"
+            ) from error
+
+
+def meaningful_lines(log: str, limit: int = 6) -> list[str]:
+    """The last distinct lines of a log that name a fault; its very last lines where none does."""
+    lines = [re.sub(r"^\([^)]*\)\s*", "", strip_ansi(line)).strip() for line in log.splitlines()]
+    lines = [line for line in lines if line]
+    telling = [line for line in lines if _MEANINGFUL.search(line) and not _BOILERPLATE.search(line)]
+    return list(dict.fromkeys(line[:300] for line in telling or lines))[-limit:]
+
+
+def _milestones(log_path: Path) -> int:
+    text = log_path.read_text(errors="replace")
+    return max((index for index, line in enumerate(MILESTONES, start=1) if line in text), default=0)
+
+
+def _last_line(log_path: Path) -> str:
+    lines = strip_ansi(log_path.read_text(errors="replace")).strip().splitlines()
+    return f"  {lines[-1][:300]}" if lines else "  nothing"
+
+
+def _die_with_parent() -> list[str]:
+    """A prefix that has the kernel end the engine when the lab dies without a chance to (util-linux, where present)."""
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "TERM", "--"] if setpriv else []

@@ -1,0 +1,66 @@
+"""Gathers what proves a sample: the engine's log lines of that request, and the counters' movement."""
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TypeVar
+
+from kvtiers.evidence import RequestLog, Step
+from kvtiers.log_lines import parse_lookup, parse_retrieved, parse_stored
+from lab.errors import LabError
+
+LOG_TIMEOUT_S = 10.0
+_POLL_S = 0.01
+Line = TypeVar("Line")
+
+
+class EngineLog:
+    """Follows an engine's log file; knows a request by the id the client gave it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._offset = path.stat().st_size
+
+    def request(self, request_id: str, step: Step) -> RequestLog:
+        """What LMCache logged about a finished request.
+
+        Args:
+            request_id: as sent; the engine logs it as part of a longer id.
+            step: a cold request also waits for its ``Stored`` line, a reuse for its ``Retrieved`` line.
+
+        Raises:
+            LabError: when no lookup line comes.
+        """
+        deadline = time.monotonic() + LOG_TIMEOUT_S
+        while True:
+            lines = [line for line in self._new_lines() if request_id in line]
+            lookup = _last(parse_lookup, lines)
+            retrieved, stored = _last(parse_retrieved, lines), _last(parse_stored, lines)
+            awaited = {Step.COLD: stored, Step.SSD_REUSE: retrieved}.get(step, lookup)
+            if (lookup and awaited) or time.monotonic() > deadline:
+                break
+            time.sleep(_POLL_S)
+        if lookup is None:
+            raise LabError(f"no LMCache line about request {request_id} in {self.path}: is the connector on?")
+        self._offset = self.path.stat().st_size
+        return RequestLog(
+            line=lookup.line,
+            total_tokens=lookup.total,
+            computed_tokens=lookup.computed,
+            hit_tokens=lookup.hit,
+            need_to_load_tokens=lookup.need_to_load,
+            retrieved_tokens=retrieved.tokens if retrieved else 0,
+            retrieve_s=retrieved.cost_s if retrieved else 0.0,
+            stored_tokens=stored.tokens if stored else 0,
+            store_s=stored.cost_s if stored else 0.0,
+        )
+
+    def _new_lines(self) -> list[str]:
+        with self.path.open("rb") as log:
+            log.seek(self._offset)
+            return log.read().decode(errors="replace").splitlines()
+
+
+def _last(parse: Callable[[str], Line | None], lines: Iterable[str]) -> Line | None:
+    """A request that had to wait is looked up more than once; the last line is what was done."""
+    return next((parsed for line in reversed(list(lines)) if (parsed := parse(line))), None)

@@ -1,0 +1,76 @@
+"""Models the lab knows how to run."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.errors import LabError
+from lab.paths import MODELS
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A model and the engine it is meant for.
+
+    ``model`` is a directory or a Hugging Face id; ``block_tokens`` is vLLM's KV block size on that engine.
+    """
+
+    name: str
+    engine: str
+    model: str
+    dtype: str
+    block_tokens: int
+    about: str
+
+
+CPU_BLOCK_TOKENS = 128
+CUDA_BLOCK_TOKENS = 16
+
+PRESETS = {
+    preset.name: preset
+    for preset in (
+        Preset(
+            "tiny",
+            "cpu",
+            str(MODELS / "tiny"),
+            "float32",
+            CPU_BLOCK_TOKENS,
+            "27M parameters, Qwen3-shaped, seeded random weights; made here, nothing to download",
+        ),
+        Preset("qwen3-0.6b", "cuda", "Qwen/Qwen3-0.6B", "auto", CUDA_BLOCK_TOKENS, "bf16, 112 KiB of KV a token"),
+        Preset("qwen3-1.7b-fp8", "cuda", "Qwen/Qwen3-1.7B-FP8", "auto", CUDA_BLOCK_TOKENS, "fp8 weights, 112 KiB"),
+        Preset("qwen3-4b-awq", "cuda", "Qwen/Qwen3-4B-AWQ", "auto", CUDA_BLOCK_TOKENS, "int4 weights, 144 KiB"),
+    )
+}
+DEFAULT_PRESET = {"cpu": "tiny", "cuda": "qwen3-4b-awq"}
+
+
+def choose(preset: str | None, model: str | None, engine: str) -> Preset:
+    """The preset to run: a named one, the engine's default, or one made up for ``--model PATH_OR_ID``.
+
+    Raises:
+        LabError: for an unknown name, a preset of the other engine, or a model directory without config.json.
+    """
+    if model is None:
+        return _named(preset or DEFAULT_PRESET[engine], engine)
+    if preset is not None:
+        raise LabError("--preset and --model exclude each other: a preset is a model")
+    path = Path(model).expanduser()
+    if path.exists() and not (path / "config.json").is_file():
+        raise LabError(f"{model} has no config.json: give the directory of a Hugging Face model")
+    if not path.exists() and not _looks_like_hub_id(model):
+        raise LabError(f"{model} is neither a directory nor an id such as Qwen/Qwen3-0.6B")
+    block_tokens = CPU_BLOCK_TOKENS if engine == "cpu" else CUDA_BLOCK_TOKENS
+    return Preset(path.name, engine, str(path.resolve()) if path.exists() else model, "auto", block_tokens, "")
+
+
+def _named(name: str, engine: str) -> Preset:
+    if name not in PRESETS:
+        raise LabError(f"no preset {name!r}; there are {', '.join(PRESETS)} (python -m lab models)")
+    if PRESETS[name].engine != engine:
+        raise LabError(f"preset {name} is for --engine {PRESETS[name].engine}, not {engine}")
+    return PRESETS[name]
+
+
+def _looks_like_hub_id(model: str) -> bool:
+    parts = model.split("/")
+    return len(parts) == 2 and all(parts) and not model.startswith((".", "~"))

@@ -1,0 +1,158 @@
+"""The steps: cold, the same at once, two other documents through, the same again. On each arm, interleaved."""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from kvtiers.evidence import Evidence, Step, contradictions
+from kvtiers.results import Arm, Sample
+from lab.chunks import ChunkFiles
+from lab.client import Client
+from lab.counters import await_deltas, read_totals
+from lab.documents import Document, TokenSource
+from lab.evidence import EngineLog
+
+FLOODS = 2
+REQUESTS_PER_ROUND = 3 + FLOODS
+
+
+@dataclass
+class Server:
+    """One arm under test. ``log`` and ``chunk_files`` are None where there is nothing to read or to wait for."""
+
+    arm: Arm
+    client: Client
+    check: Callable[[], None]
+    log: EngineLog | None = None
+    chunk_files: ChunkFiles | None = None
+    chunks_stored: int = 0
+    totals: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def last_step(self) -> Step:
+        """What the third step is on this arm."""
+        return Step.SSD_REUSE if self.arm is Arm.LMCACHE else Step.EVICTED_RECOMPUTE
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What to run: each document ``repeats`` times, with floods of ``flood_tokens`` in between."""
+
+    documents: tuple[Document, ...]
+    source: TokenSource
+    flood_tokens: int
+    floods: int
+    repeats: int
+    max_tokens: int
+    chunk_tokens: int | None
+
+    def requests(self, servers: int) -> int:
+        """How many requests a run takes, warm-up included."""
+        rounds = self.repeats * len(self.documents) + 1
+        return rounds * servers * (3 + self.floods)
+
+
+def run(experiment: Experiment, servers: Sequence[Server], on_request: Callable[[str], None]) -> Iterator[Sample]:
+    """Yield samples as they are taken, so that a run that breaks off keeps those it has.
+
+    Between servers the order alternates from round to round: what is compared is measured side by side.
+
+    Raises:
+        LabError: from the client, the counters, the log or the engine's own end.
+    """
+    ids = (f"kvtiers-{number}" for number in itertools.count())
+    warm_up = experiment.source.document("warm-up", len(experiment.documents[0].token_ids))
+    for server in servers:
+        server.totals = read_totals(server.client)
+    # The first round is thrown away: it pays for lazy imports, first-touch memory and cold files on every path.
+    for _ in _round(experiment, servers, warm_up, 0, ids, on_request):
+        pass
+    for repeat in range(1, experiment.repeats + 1):
+        order = servers if repeat % 2 else tuple(reversed(servers))
+        for document in experiment.documents:
+            salted = experiment.source.salted(document, repeat)
+            yield from _round(experiment, order, salted, repeat, ids, on_request)
+
+
+def unequal_answers(samples: Sequence[Sample]) -> tuple[str, ...]:
+    """Greedy answers to one document must be the same on every step and arm; where they are not, the KV was wrong."""
+    found = []
+    for (document, repeat), group in itertools.groupby(sorted(samples, key=_place), key=_place):
+        first, *others = group
+        for other in others:
+            if other.evidence.token_ids != first.evidence.token_ids:
+                found.append(
+                    f"{document}, repeat {repeat}: {other.arm} {other.step} generated other tokens than "
+                    f"{first.arm} {first.step}"
+                )
+    return tuple(found)
+
+
+def contradicted(samples: Sequence[Sample]) -> tuple[str, ...]:
+    """Every sample whose evidence contradicts its name, and why."""
+    return tuple(
+        f"{sample.document}, repeat {sample.repeat}, {sample.arm} {sample.step}: {why}"
+        for sample in samples
+        for why in contradictions(sample.step, sample.prompt_tokens, sample.evidence)
+    )
+
+
+def _place(sample: Sample) -> tuple[str, int]:
+    return sample.document, sample.repeat
+
+
+def _round(
+    experiment: Experiment,
+    servers: Sequence[Server],
+    document: Document,
+    repeat: int,
+    ids: Iterator[str],
+    on_request: Callable[[str], None],
+) -> Iterator[Sample]:
+    def measure(server: Server, step: Step) -> Sample:
+        on_request(f"{server.arm} {step}")
+        return _measure(experiment, server, step, document, repeat, next(ids))
+
+    for step in (Step.COLD, Step.GPU_HIT):
+        for server in servers:
+            yield measure(server, step)
+    for server in servers:
+        for number in range(experiment.floods):
+            on_request(f"{server.arm} flood")
+            name = f"{document.name}/flood-{repeat}-{number}"
+            flood = experiment.source.document(name, experiment.flood_tokens)
+            server.check()
+            server.client.complete(flood.token_ids, 1, next(ids))
+            _, server.totals = await_deltas(server.client, server.totals)
+            _count_chunks(experiment, server, flood)
+    for server in servers:
+        if server.chunk_files:
+            server.chunk_files.await_written(server.chunks_stored, server.check)
+    for server in servers:
+        yield measure(server, server.last_step)
+
+
+def _measure(
+    experiment: Experiment, server: Server, step: Step, document: Document, repeat: int, request_id: str
+) -> Sample:
+    server.check()
+    completion = server.client.complete(document.token_ids, experiment.max_tokens, request_id)
+    counters, server.totals = await_deltas(server.client, server.totals)
+    log = server.log.request(request_id, step) if server.log else None
+    if step is Step.COLD:
+        _count_chunks(experiment, server, document)
+    return Sample(
+        arm=server.arm,
+        step=step,
+        document=document.name,
+        repeat=repeat,
+        prompt_tokens=completion.prompt_tokens,
+        ttft_s=completion.ttft_s,
+        tpot_s=completion.tpot_s,
+        evidence=Evidence(log, counters, completion.token_ids),
+    )
+
+
+def _count_chunks(experiment: Experiment, server: Server, document: Document) -> None:
+    if experiment.chunk_tokens:
+        server.chunks_stored += len(document.token_ids) // experiment.chunk_tokens
