@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -9,11 +10,12 @@ from kvtiers.evidence import Step
 from kvtiers.results import Arm, Mode, Result, Sample, StepSummary
 from kvtiers.units import format_bytes, format_seconds
 
+_ARM_NAMES = {Arm.LMCACHE: "with LMCache", Arm.CONTROL: "control"}
 _STEP_NAMES = {
     Step.COLD: "cold",
     Step.GPU_HIT: "GPU hit",
     Step.SSD_REUSE: "SSD reuse",
-    Step.EVICTED_RECOMPUTE: "evicted, recompute",
+    Step.EVICTED_RECOMPUTE: "evicted",
 }
 
 
@@ -102,31 +104,34 @@ def _headline(result: Result) -> str:
 
 
 def _table(result: Result) -> Table:
-    table = Table(title=f"TTFT over {result.settings.repeats} repeats", title_justify="left")
-    for name, justify in (("arm", "left"), ("step", "left"), ("TTFT median", "right"), ("min to max", "right")):
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
-    table.add_column("per token after", justify="right")
-    table.add_column("evidence")
-    for row in result.summary.steps:
-        table.add_row(
-            row.arm,
-            _STEP_NAMES[row.step],
-            format_seconds(row.ttft.median_s),
-            f"{format_seconds(row.ttft.min_s)} to {format_seconds(row.ttft.max_s)}",
-            format_seconds(row.tpot.median_s),
-            _evidence_words(result, row),
-        )
+    table = Table(title=f"Time to first token, {result.settings.repeats} repeats", title_justify="left", box=box.SIMPLE)
+    table.add_column("step", no_wrap=True)
+    for name in ("median", "min to max", "per token"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("evidence, tokens", no_wrap=True)
+    for arm in Arm:
+        rows = [row for row in result.summary.steps if row.arm is arm]
+        if rows:
+            table.add_row(f"[bold]{_ARM_NAMES[arm]}[/]")
+        for row in rows:
+            table.add_row(
+                f"  {_STEP_NAMES[row.step]}",
+                format_seconds(row.ttft.median_s),
+                f"{row.ttft.min_s * 1000:.0f} to {row.ttft.max_s * 1000:.0f} ms",
+                format_seconds(row.tpot.median_s),
+                _evidence_words(result, row),
+            )
     return table
 
 
 def _label(row: StepSummary) -> str:
-    return f"{_STEP_NAMES[row.step]}\n{'with LMCache' if row.arm is Arm.LMCACHE else 'control'}"
+    return f"{_STEP_NAMES[row.step]}\n{_ARM_NAMES[row.arm]}"
 
 
 def _evidence_words(result: Result, row: StepSummary) -> str:
     """The evidence of the step's samples, once where they agree, as a range where they do not."""
     samples = [sample for sample in result.samples if (sample.arm, sample.step) == (row.arm, row.step)]
-    return ", ".join(f"{name} {_range(values)}" for name, values in _tokens(samples).items())
+    return "  ".join(f"{name} {_range(values)}" for name, values in _tokens(samples).items())
 
 
 def _tokens(samples: list[Sample]) -> dict[str, list[int]]:
@@ -138,8 +143,8 @@ def _tokens(samples: list[Sample]) -> dict[str, list[int]]:
             "L": [log.need_to_load_tokens for log in logs if log],
         }
     return {
-        "own hits": [sample.evidence.counters.own_hits for sample in samples],
-        "external hits": [sample.evidence.counters.external_hits for sample in samples],
+        "own": [sample.evidence.counters.own_hits for sample in samples],
+        "external": [sample.evidence.counters.external_hits for sample in samples],
     }
 
 
