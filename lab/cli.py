@@ -25,6 +25,13 @@ from lab.setup import set_up
 from lab.url_run import UrlRun, run_url
 
 INTERRUPTED = 130
+_STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class _Interrupted(BaseException):
+    """Not KeyboardInterrupt, which the command-line library turns into a bare exit code."""
+
+
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 _out = Console(highlight=False)
 
@@ -115,13 +122,13 @@ def models() -> None:
 
 def main() -> None:
     """Entry point: every fault the user can put right is one message, never a traceback."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in _STOPPING_SIGNALS:
         signal.signal(number, _interrupt)
     try:
         app(standalone_mode=True)
     except (LabError, KvtiersError) as error:
         _fail(str(error), 1)
-    except KeyboardInterrupt:
+    except _Interrupted:
         _fail("interrupted: the engines are stopped, no result was written", INTERRUPTED)
 
 
@@ -134,7 +141,9 @@ def _engine(name: str) -> str:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    raise KeyboardInterrupt
+    for other in _STOPPING_SIGNALS:  # stopping has begun; an impatient second Ctrl-C must not break it off
+        signal.signal(other, signal.SIG_IGN)
+    raise _Interrupted
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -29,7 +29,9 @@ MILESTONES = (
 STOP_GRACE_S = 20.0
 _POLL_S = 0.1
 _MEANINGFUL = re.compile(r"error|exception|refus|denied|killed|no space|out of memory|not found", re.IGNORECASE)
-_BOILERPLATE = re.compile(r"Traceback|^\s*File |raise |See root cause|EngineCore failed to start|^\s*\^+")
+# "(EngineCore pid=41) ERROR 11-29 14:06:56 [core.py:1] "
+_PREFIX = re.compile(r"^(?:\([^)]*pid=\d+\) )?(?:[A-Z]+ \d\d-\d\d [\d:]+ \[[^\]]*\] ?)?")
+_BOILERPLATE = re.compile(r"Traceback|^\s|raise |See root cause|EngineCore failed to start|non-default args")
 
 
 class EngineError(LabError):
@@ -180,10 +182,10 @@ def require_free_port(port: int) -> None:
 
 def meaningful_lines(log: str, limit: int = 6) -> list[str]:
     """The last distinct lines of a log that name a fault; its very last lines where none does."""
-    lines = [re.sub(r"^\([^)]*\)\s*", "", strip_ansi(line)).strip() for line in log.splitlines()]
+    lines = [_PREFIX.sub("", strip_ansi(line)).rstrip() for line in log.splitlines()]
     lines = [line for line in lines if line]
     telling = [line for line in lines if _MEANINGFUL.search(line) and not _BOILERPLATE.search(line)]
-    return list(dict.fromkeys(line[:300] for line in telling or lines))[-limit:]
+    return list(dict.fromkeys(line.strip()[:300] for line in telling or lines))[-limit:]
 
 
 def _die_with_parent() -> list[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kvtiers.results import Arm, Mode, Model, Result, Settings
 from lab.client import Client, served_model
-from lab.counters import pool_blocks
+from lab.counters import pool_size
 from lab.documents import TokenSource, ids_of_words
 from lab.errors import LabError
 from lab.evidence import EngineLog
@@ -20,12 +20,11 @@ MAX_FLOOD_TOKENS = 400_000
 
 @dataclass(frozen=True)
 class UrlRun:
-    """Which server, and its log where we may read it. ``pool_tokens`` is asked of the server when None."""
+    """Which server, and its log where we may read it."""
 
     url: str
     knobs: Knobs
     log: Path | None = None
-    pool_tokens: int | None = None
 
 
 def run_url(wanted: UrlRun) -> Result:
@@ -41,8 +40,7 @@ def run_url(wanted: UrlRun) -> Result:
     model = served_model(wanted.url)
     client = Client(wanted.url, model)
     try:
-        blocks, block_tokens = pool_blocks(client)
-        pool_tokens = wanted.pool_tokens or blocks * block_tokens
+        pool_tokens, block_tokens = pool_size(client)
         floods = _floods(pool_tokens, knobs)
         source = TokenSource(ids_of_words(client), knobs.seed)
         experiment = Experiment(
