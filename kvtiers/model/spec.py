@@ -1,0 +1,333 @@
+"""From a config to what must be kept: one spec a layer, and every number a fold over them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kvtiers.errors import KvtiersError
+from kvtiers.model.config import ModelConfig
+from kvtiers.model.dtypes import PACKED_MLA_BYTES, KvDtype, kv_dtype_named
+from kvtiers.model.layers import GROWING, WINDOWED, LayerKind, LayerSpec, Part
+from kvtiers.model.patterns import LayerPlan, layer_plan
+from kvtiers.model.states import state_parts
+
+# vLLM 0.32.0's indexer keeps fp8 keys with one fp32 scale per 128 values, whatever the KV type.
+_INDEXER_DTYPE = KvDtype("fp8 indexer", 8, scale_bytes=4, group=128)
+
+
+@dataclass(frozen=True)
+class KvSpec:
+    """What one sequence of a model keeps.
+
+    Attributes:
+        model_type: the language model's, from the config.
+        kv_dtype: name of the KV type.
+        layers: what each layer keeps, in order; see ``LayerSpec``.
+        max_context: longest context the config allows, in tokens; None when it names none.
+        warnings: what had to be assumed, and what the numbers leave out.
+        dtype_key: the config key that named the KV type, or ``kv_dtype`` when the caller did.
+    """
+
+    model_type: str
+    kv_dtype: str
+    layers: tuple[LayerSpec, ...]
+    max_context: int | None
+    warnings: tuple[str, ...]
+    dtype_key: str
+
+    @property
+    def bytes_per_token(self) -> int:
+        """Bytes that each further token of a long context adds: layers that drop nothing, one copy of everything."""
+        return sum(layer.bytes_per_token() for layer in self.layers if layer.kind in GROWING)
+
+    @property
+    def undropped_bytes_per_token(self) -> int:
+        """The same with the windowed layers counted too: the growth below every window, or where nothing is dropped."""
+        return sum(layer.bytes_per_token() for layer in self.layers if layer.kind in GROWING | WINDOWED)
+
+    @property
+    def fixed_bytes_per_sequence(self) -> int:
+        """Bytes of each sequence that do not depend on its length: states, and cross-attention at its longest."""
+        return sum(layer.fixed_bytes() for layer in self.layers)
+
+    def kept_bytes(self, context_tokens: int, users: int = 1, tp: int = 1) -> int:
+        """Bytes that must be kept for ``users`` sequences of ``context_tokens``, over all ranks.
+
+        Windowed layers count up to their window, chunked ones up to their chunk. With more ranks than KV heads the
+        copies count too, so tensor parallelism never lowers the sum.
+
+        Raises:
+            KvtiersError: for counts below 1, or a ``tp`` the heads cannot be dealt out to.
+        """
+        for name, value in (("context", context_tokens), ("users", users), ("tp", tp)):
+            at_least_one(name, value)
+        return users * tp * sum(layer.kept_bytes(context_tokens, tp) for layer in self.layers)
+
+    @property
+    def config_keys(self) -> tuple[str, ...]:
+        """Every config key that a number came from, in order of use."""
+        keys = [key for layer in self.layers for key in layer.keys]
+        return tuple(dict.fromkeys([*keys, self.dtype_key]))
+
+
+def kv_spec(
+    config: Mapping[str, Any],
+    kv_dtype: str | None = None,
+    *,
+    draft_layers: bool = False,
+    state_dtype: str | None = None,
+) -> KvSpec:
+    """The KV spec of a model.
+
+    Args:
+        config: parsed config.json, the language model nested or not.
+        kv_dtype: one of ``KV_DTYPES``; what the config names when None (see ``model_dtype``).
+        draft_layers: count the multi-token-prediction layers too, as speculative decoding with them does.
+        state_dtype: type of recurrent states; vLLM 0.32.0's choice for the family when None.
+
+    Raises:
+        KvtiersError: naming the key that is missing or absurd, or the argument that is unknown.
+    """
+    model = ModelConfig(config)
+    if not model.known:
+        model.warn(f"model_type {model.model_type!r} is not known here: the generic formula was used, check the layers")
+    config_dtype, dtype_key = _config_kv_dtype(model)
+    dtype = kv_dtype_named(kv_dtype or config_dtype)
+    builder = _LayerBuilder(model, dtype, state_dtype)
+    layers = builder.encoder_decoder() if _is_encoder_decoder(model) else builder.decoder(draft_layers)
+    if model.optional("draft_layers") is not None and not draft_layers:
+        model.warn(f"{model.key('draft_layers')}: draft layers are left out; speculative decoding adds them")
+    return KvSpec(
+        model_type=model.model_type,
+        kv_dtype=dtype.name,
+        layers=tuple(layers),
+        max_context=model.optional("max_context"),
+        warnings=tuple(model.warnings),
+        dtype_key="kv_dtype" if kv_dtype else dtype_key,
+    )
+
+
+def model_dtype(config: Mapping[str, Any]) -> str:
+    """The KV type a config asks for: that of its KV quantization, else its weights' (``dtype``, ``torch_dtype``).
+
+    bf16 when it names none.
+
+    Raises:
+        KvtiersError: when it names an unknown one.
+    """
+    return _config_kv_dtype(ModelConfig(config))[0]
+
+
+def at_least_one(name: str, value: int) -> int:
+    """``value`` if it is a whole number of at least 1.
+
+    Raises:
+        KvtiersError: naming the quantity otherwise.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise KvtiersError(f"{name} must be a whole number above 0, got {value!r}")
+    return value
+
+
+def _config_kv_dtype(model: ModelConfig) -> tuple[str, str]:
+    """The name of the KV type and the key it came from; vLLM 0.32.0 reads the quantization keys under ``auto``."""
+    for key in ("quantization_config.kv_cache_scheme", "quantization_config.kv_cache_quant_algo"):
+        scheme = model.value(key)
+        eight_bit = isinstance(scheme, Mapping) and (scheme.get("type"), scheme.get("num_bits")) == ("float", 8)
+        if eight_bit or (isinstance(scheme, str) and scheme.lower() == "fp8"):
+            return "fp8", model.path(key)
+    return _weights_dtype(model)
+
+
+def _weights_dtype(model: ModelConfig) -> tuple[str, str]:
+    for key in ("dtype", "torch_dtype"):
+        name = model.value(key)
+        if name is None or name == "auto":
+            continue
+        if not isinstance(name, str):
+            raise KvtiersError(f"config.json: {model.path(key)} must be the name of a type, got {name!r}")
+        dtype = kv_dtype_named(name, f"config.json: {model.path(key)}").name
+        if dtype == "fp32":
+            model.warn(f"{model.path(key)} is float32: vLLM's --dtype auto serves it at 2 bytes, half of this")
+        return dtype, model.path(key)
+    model.warn("the config names no dtype: bf16 assumed")
+    return "bf16", "dtype (bf16 assumed)"
+
+
+def _is_encoder_decoder(model: ModelConfig) -> bool:
+    return model.flag("is_encoder_decoder") or model.family.encoder_decoder
+
+
+class _LayerBuilder:
+    """Turns a plan's kinds into specs; holds what all layers of a model have in common."""
+
+    def __init__(self, model: ModelConfig, dtype: KvDtype, state_dtype: str | None) -> None:
+        self._model = model
+        self._dtype = dtype
+        self._conv_bytes = kv_dtype_named(_weights_dtype(model)[0]).vector_bytes(1)
+        self._state_dtype = state_dtype
+
+    def decoder(self, draft_layers: bool) -> list[LayerSpec]:
+        """The layers of a decoder, and its draft layers if asked for."""
+        plan = layer_plan(self._model)
+        cross = self._cross_layers(len(plan.kinds))
+        specs: list[LayerSpec] = []
+        for index, kinds in enumerate(plan.kinds):
+            if index in cross:
+                specs.append(self._image_cross_attention(index))
+                continue
+            for kind in kinds:
+                specs.extend(self._layer(index, kind, plan))
+        if draft_layers:
+            specs.extend(self._draft(len(plan.kinds)))
+        return specs
+
+    def encoder_decoder(self) -> list[LayerSpec]:
+        """Self-attention and cross-attention of each decoder layer; the encoder keeps nothing."""
+        model = self._model
+        layers, source = model.number("decoder_layers"), model.number("source_tokens")
+        specs: list[LayerSpec] = []
+        for index in range(layers):
+            parts, keys = self._heads()
+            keys = (model.key("decoder_layers"), *keys)
+            source_keys = (*keys, model.key("source_tokens"))
+            specs.append(LayerSpec(index, LayerKind.FULL, keys, token_parts=parts))
+            specs.append(LayerSpec(index, LayerKind.CROSS, source_keys, token_parts=parts, source_tokens=source))
+        return specs
+
+    def _layer(self, index: int, kind: LayerKind, plan: LayerPlan) -> list[LayerSpec]:
+        model = self._model
+        if kind is LayerKind.STATE:
+            parts, keys = self._state()
+            return [LayerSpec(index, kind, (*plan.keys, *keys), fixed_parts=parts)]
+        if kind in WINDOWED:
+            parts, keys = self._heads("sliding_" if kind is LayerKind.SLIDING else "")
+            field = "window" if kind is LayerKind.SLIDING else "chunk"
+            window = model.number(field) + model.family.window_extra
+            return [LayerSpec(index, kind, (*plan.keys, model.key(field), *keys), token_parts=parts, window=window)]
+        if kind is LayerKind.FULL:
+            return self._attention(index, plan.keys) * model.family.attentions_per_layer
+        return [LayerSpec(index, kind, plan.keys, shares_with=plan.shares_with.get(index))]
+
+    def _attention(self, index: int, keys: tuple[str, ...]) -> list[LayerSpec]:
+        """Attention over everything: K and V, or a latent."""
+        if self._has_latent():
+            return self._latent(index, keys)
+        parts, head_keys = self._heads("global_")
+        return [LayerSpec(index, LayerKind.FULL, (*keys, *head_keys), token_parts=parts)]
+
+    def _heads(self, prefix: str = "") -> tuple[tuple[Part, ...], tuple[str, ...]]:
+        """K and V of one token: fields of this kind of layer (``global_``, ``sliding_``) before the model's own."""
+        model = self._model
+        heads, heads_key = self._kv_heads(prefix)
+        if model.family.expands_latent:
+            k_dim = v_dim = model.number("nope_dim") + model.number("rope_dim")
+            dim_keys = model.keys("nope_dim", "rope_dim")
+            model.warn("this family has a latent, but vLLM 0.32.0 keeps K and V of every head: that is counted")
+        elif prefix and (own := model.optional(f"{prefix}head_dim")) is not None:
+            k_dim = own
+            v_dim = (model.optional("sliding_v_head_dim") if prefix == "sliding_" else None) or own
+            dim_keys = model.keys(f"{prefix}head_dim", *(["sliding_v_head_dim"] if v_dim != own else []))
+        else:
+            k_dim, dim_keys = self._head_dim()
+            v_dim = model.optional("v_head_dim") or k_dim
+            dim_keys += model.keys("v_head_dim")
+        piece_bytes = self._dtype.vector_bytes(k_dim) + self._dtype.vector_bytes(v_dim)
+        return (Part(heads, piece_bytes),), (heads_key, *dim_keys)
+
+    def _kv_heads(self, prefix: str) -> tuple[int, str]:
+        """KV heads of a layer and their key: one for multi-query, as many as query heads when nothing says fewer."""
+        model = self._model
+        heads = model.number("heads")
+        if prefix == "global_" and model.flag("attention_k_eq_v") is False:
+            prefix = ""
+        own = model.optional(f"{prefix}kv_heads") if prefix else None
+        if own is not None:
+            return own, model.key(f"{prefix}kv_heads")
+        # Falcon ignores multi_query in its newer decoder; ChatGLM's flag only switches its group number off.
+        if model.flag("multi_query") and not model.flag("new_decoder_architecture"):
+            return 1, model.path("multi_query")
+        if model.flag("multi_query_attention") is False:
+            return heads, model.key("heads")
+        kv_heads = model.optional("kv_heads")
+        if kv_heads is None:
+            return heads, model.key("heads")
+        if heads % kv_heads:
+            raise KvtiersError(
+                f"config.json: {model.key('kv_heads')} must divide {model.key('heads')} ({heads}), got {kv_heads}"
+            )
+        return kv_heads, model.key("kv_heads")
+
+    def _head_dim(self) -> tuple[int, tuple[str, ...]]:
+        """The head dimension and its keys; hidden / heads only where none is given: Qwen3-4B has 2560 / 32 = 80, but 128."""
+        model = self._model
+        head_dim = model.optional("head_dim")
+        if head_dim is not None:
+            return head_dim, model.keys("head_dim")
+        hidden, heads = model.number("hidden"), model.number("heads")
+        if hidden % heads:
+            raise KvtiersError(
+                f"config.json: head_dim is missing, and {model.key('hidden')} ({hidden}) is not a multiple of "
+                f"{model.key('heads')} ({heads})"
+            )
+        return hidden // heads, model.keys("hidden", "heads")
+
+    def _has_latent(self) -> bool:
+        return self._model.optional("kv_lora_rank") is not None and not self._model.family.expands_latent
+
+    def _latent(self, index: int, keys: tuple[str, ...]) -> list[LayerSpec]:
+        """One latent and one rotary key for all heads, and the indexer's keys where attention is sparse."""
+        model = self._model
+        latent = model.number("kv_lora_rank") + model.number("rope_dim")
+        packed = PACKED_MLA_BYTES.get(self._dtype.name)
+        if packed is not None and latent != 576:
+            raise KvtiersError(f"kv_dtype {self._dtype.name} packs 512 + 64 values, this model has {latent}")
+        # vLLM 0.32.0 keeps a pair of scales although there is one vector
+        pair = self._dtype.scale_bytes if self._dtype.scale_bytes and not self._dtype.group else 0
+        piece_bytes = packed or self._dtype.vector_bytes(latent) + pair
+        mla_keys = (*keys, *model.keys("kv_lora_rank", "rope_dim"))
+        specs = [LayerSpec(index, LayerKind.MLA, mla_keys, token_parts=(Part(1, piece_bytes),))]
+        index_dim = model.optional("index_dim")
+        if index_dim is not None:
+            part = Part(1, _INDEXER_DTYPE.vector_bytes(index_dim))
+            specs.append(LayerSpec(index, LayerKind.INDEXER, (*keys, *model.keys("index_dim")), token_parts=(part,)))
+        return specs
+
+    def _state(self) -> tuple[tuple[Part, ...], tuple[str, ...]]:
+        model = self._model
+        named = next(
+            (key for key in ("mamba_ssm_cache_dtype", "mamba_ssm_dtype") if isinstance(model.value(key), str)), None
+        )
+        name = self._state_dtype or (model.value(named) if named else None) or model.family.state_dtype
+        state_bytes = kv_dtype_named(name, "state_dtype").vector_bytes(1) if name else self._conv_bytes
+        parts, keys = state_parts(model, self._conv_bytes, state_bytes)
+        return parts, (*keys, model.path(named)) if named and not self._state_dtype else keys
+
+    def _cross_layers(self, layers: int) -> set[int]:
+        """Layers that attend to image tokens only (Llama 3.2 Vision)."""
+        chosen = self._model.integers("cross_attention_layers") or []
+        if not all(0 <= index < layers for index in chosen):
+            raise KvtiersError(f"config.json: cross_attention_layers names a layer that is not among the {layers}")
+        return set(chosen)
+
+    def _image_cross_attention(self, index: int) -> LayerSpec:
+        """K and V of all tiles of one image: patches and one class token a tile."""
+        model = self._model
+        parts, keys = self._heads()
+        patches = (model.number("image_size") // model.number("patch_size")) ** 2
+        tokens = (patches + 1) * model.number("image_tiles")
+        model.warn(f"cross-attention layers hold up to {tokens:,} image tokens per sequence: one image, all its tiles")
+        keys = (model.path("cross_attention_layers"), *keys, *model.keys("image_size", "patch_size", "image_tiles"))
+        return LayerSpec(index, LayerKind.CROSS, keys, token_parts=parts, source_tokens=tokens)
+
+    def _draft(self, first: int) -> list[LayerSpec]:
+        """The multi-token-prediction layers: full attention, or a latent, like the model's own."""
+        model = self._model
+        count = model.optional("draft_layers")
+        if count is None:
+            model.warn("the config names no draft layers")
+            return []
+        keys = (model.key("draft_layers"),)
+        return [
+            replace(spec, draft=True) for index in range(first, first + count) for spec in self._attention(index, keys)
+        ]
