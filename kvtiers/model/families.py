@@ -56,6 +56,8 @@ FIELDS: Mapping[str, Field] = {
     "rope_dim": Field(("qk_rope_head_dim",), _DIM),
     "nope_dim": Field(("qk_nope_head_dim",), _DIM),
     "index_dim": Field(("index_head_dim",), _DIM),
+    "index_every": Field(("index_topk_freq",), 2_000),
+    "index_offset": Field(("index_skip_topk_offset",), 2_000),
     # windows and sharing
     "window": Field(("sliding_window", "sliding_window_size", "attention_window_size"), _TOKENS, zero_is_none=True),
     "chunk": Field(("attention_chunk_size",), _TOKENS, zero_is_none=True),

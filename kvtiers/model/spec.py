@@ -288,10 +288,21 @@ class _LayerBuilder:
         mla_keys = (*keys, *model.keys("kv_lora_rank", "rope_dim"))
         specs = [LayerSpec(index, LayerKind.MLA, mla_keys, token_parts=(Part(1, piece_bytes),))]
         index_dim = model.optional("index_dim")
-        if index_dim is not None:
+        if index_dim is not None and self._has_indexer(index):
             part = Part(1, _INDEXER_DTYPE.vector_bytes(index_dim))
             specs.append(LayerSpec(index, LayerKind.INDEXER, (*keys, *model.keys("index_dim")), token_parts=(part,)))
         return specs
+
+    def _has_indexer(self, index: int) -> bool:
+        """Whether the layer picks tokens itself or takes an earlier layer's choice (GLM-5, vLLM 0.32.0's reading)."""
+        model = self._model
+        pattern = model.value("index_topk_pattern")
+        if isinstance(pattern, str) and index < len(pattern):
+            return pattern[index] != "S"
+        every = model.optional("index_every")
+        offset = model.optional("index_offset") or 2
+        layers = model.optional("layers") or 0
+        return every is None or index >= layers or max(index - offset + 1, 0) % every == 0
 
     def _state(self) -> tuple[tuple[Part, ...], tuple[str, ...]]:
         model = self._model
