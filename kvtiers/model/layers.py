@@ -20,6 +20,18 @@ class LayerKind(StrEnum):
     NONE = "none"  # keeps nothing
 
 
+class Recurrence(StrEnum):
+    """What kind of state a layer keeps."""
+
+    GATED_DELTA_NET = "gated_delta_net"
+    DELTA_ATTENTION = "delta_attention"
+    SHORT_CONVOLUTION = "short_convolution"
+    LINEAR_RECURRENT_UNIT = "linear_recurrent_unit"
+    MAMBA2 = "mamba2"
+    MAMBA1 = "mamba1"
+    LIGHTNING_ATTENTION = "lightning_attention"
+
+
 GROWING = frozenset({LayerKind.FULL, LayerKind.MLA, LayerKind.INDEXER})
 WINDOWED = frozenset({LayerKind.SLIDING, LayerKind.CHUNKED})
 
@@ -60,6 +72,7 @@ class LayerSpec:
         window: tokens a ``SLIDING`` or ``CHUNKED`` layer looks back on.
         source_tokens: encoder or image tokens of a ``CROSS`` layer, at most.
         shares_with: the layer whose KV a ``SHARED`` layer reads.
+        recurrence: what a ``STATE`` layer's state is.
         draft: belongs to a multi-token-prediction module.
     """
 
@@ -71,6 +84,7 @@ class LayerSpec:
     window: int | None = None
     source_tokens: int = 0
     shares_with: int | None = None
+    recurrence: Recurrence | None = None
     draft: bool = False
 
     def bytes_per_token(self, tp: int = 1) -> int:

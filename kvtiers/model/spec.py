@@ -14,6 +14,8 @@ from kvtiers.model.states import state_parts
 # vLLM 0.32.0's indexer keeps fp8 keys with one fp32 scale per 128 values, whatever the KV type.
 _INDEXER_DTYPE = KvDtype("fp8 indexer", 8, scale_bytes=4, group=128)
 
+_STATE_DTYPE_KEYS = ("mamba_ssm_cache_dtype", "mamba_ssm_dtype")
+
 
 @dataclass(frozen=True)
 class KvSpec:
@@ -198,8 +200,7 @@ class _LayerBuilder:
     def _layer(self, index: int, kind: LayerKind, plan: LayerPlan) -> list[LayerSpec]:
         model = self._model
         if kind is LayerKind.STATE:
-            parts, keys = self._state()
-            return [LayerSpec(index, kind, (*plan.keys, *keys), fixed_parts=parts)]
+            return [self._state(index, plan.keys)]
         if kind in WINDOWED:
             parts, keys = self._heads("sliding_" if kind is LayerKind.SLIDING else "")
             field = "window" if kind is LayerKind.SLIDING else "chunk"
@@ -304,15 +305,15 @@ class _LayerBuilder:
         layers = model.optional("layers") or 0
         return every is None or index >= layers or max(index - offset + 1, 0) % every == 0
 
-    def _state(self) -> tuple[tuple[Part, ...], tuple[str, ...]]:
+    def _state(self, index: int, keys: tuple[str, ...]) -> LayerSpec:
         model = self._model
-        named = next(
-            (key for key in ("mamba_ssm_cache_dtype", "mamba_ssm_dtype") if isinstance(model.value(key), str)), None
-        )
+        named = next((key for key in _STATE_DTYPE_KEYS if isinstance(model.value(key), str)), None)
         name = self._state_dtype or (model.value(named) if named else None) or model.family.state_dtype
         state_bytes = kv_dtype_named(name, "state_dtype").vector_bytes(1) if name else self._conv_bytes
-        parts, keys = state_parts(model, self._conv_bytes, state_bytes)
-        return parts, (*keys, model.path(named)) if named and not self._state_dtype else keys
+        recurrence, (parts, part_keys) = state_parts(model, self._conv_bytes, state_bytes)
+        dtype_keys = (model.path(named),) if named and not self._state_dtype else ()
+        all_keys = (*keys, *part_keys, *dtype_keys)
+        return LayerSpec(index, LayerKind.STATE, all_keys, fixed_parts=parts, recurrence=recurrence)
 
     def _cross_layers(self, layers: int) -> set[int]:
         """Layers that attend to image tokens only (Llama 3.2 Vision)."""

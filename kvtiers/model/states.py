@@ -6,13 +6,13 @@ matrix per head. Convolution inputs have the model's type; the recurrent state h
 
 from kvtiers.errors import KvtiersError
 from kvtiers.model.config import ModelConfig
-from kvtiers.model.layers import Part
+from kvtiers.model.layers import Part, Recurrence
 
 StateParts = tuple[tuple[Part, ...], tuple[str, ...]]
 
 
-def state_parts(config: ModelConfig, conv_bytes: int, state_bytes: int) -> StateParts:
-    """The parts of one layer's state and the config keys they came from.
+def state_parts(config: ModelConfig, conv_bytes: int, state_bytes: int) -> tuple[Recurrence, StateParts]:
+    """What one layer's state is, its parts, and the config keys they came from.
 
     Args:
         config: the model.
@@ -22,9 +22,9 @@ def state_parts(config: ModelConfig, conv_bytes: int, state_bytes: int) -> State
     Raises:
         KvtiersError: when the config names such layers but not their sizes.
     """
-    for field, read in _READERS.items():
+    for field, (recurrence, read) in _READERS.items():
         if config.optional(field) is not None:
-            return read(config, conv_bytes, state_bytes)
+            return recurrence, read(config, conv_bytes, state_bytes)
     raise KvtiersError(
         "config.json: linear-attention or state-space layers, but no known key for their state's size "
         "(linear_num_value_heads, mamba_num_heads, mamba_d_state, conv_L_cache, …)"
@@ -96,11 +96,11 @@ def _lightning_attention(config: ModelConfig, conv_bytes: int, state_bytes: int)
 
 # By the field that gives each away, most specific first.
 _READERS = {
-    "linear_v_heads": _gated_delta_net,
-    "kda_heads": _delta_attention,
-    "short_conv": _short_convolution,
-    "lru_width": _linear_recurrent_unit,
-    "ssm_heads": _mamba2,
-    "ssm_state": _mamba1,
-    "head_dim": _lightning_attention,
+    "linear_v_heads": (Recurrence.GATED_DELTA_NET, _gated_delta_net),
+    "kda_heads": (Recurrence.DELTA_ATTENTION, _delta_attention),
+    "short_conv": (Recurrence.SHORT_CONVOLUTION, _short_convolution),
+    "lru_width": (Recurrence.LINEAR_RECURRENT_UNIT, _linear_recurrent_unit),
+    "ssm_heads": (Recurrence.MAMBA2, _mamba2),
+    "ssm_state": (Recurrence.MAMBA1, _mamba1),
+    "head_dim": (Recurrence.LIGHTNING_ATTENTION, _lightning_attention),
 }

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from math import lcm
 
 from kvtiers.errors import KvtiersError
-from kvtiers.model.layers import GROWING, WINDOWED, LayerKind, LayerSpec
+from kvtiers.model.layers import GROWING, WINDOWED, LayerKind, LayerSpec, Recurrence
 from kvtiers.model.spec import KvSpec, at_least_one
 
 # MLA decode kernels want blocks in multiples of this beside state-space layers.
@@ -27,7 +27,7 @@ class VllmOptions:
         kernel_block: tokens the attention kernel's block is a multiple of: 16 for FlashAttention, 32 on CPU.
         hybrid_manager: whether windowed layers get block tables of their own; the engine's choice when None. It is off
             with chunked attention, and with connectors that do not support it, LMCacheConnectorV1 among them.
-        prefix_caching: on by default; state-space layers then hold two states per sequence.
+        prefix_caching: on by default, but for models without attention; state layers then hold two states a sequence.
         max_num_batched_tokens: ``--max-num-batched-tokens``; the server's default is 2048 below 70 GiB of GPU memory,
             8192 on larger ones, 16384 from 160 GiB.
         concurrent_batches: 2 with asynchronous scheduling (the default on CUDA), else 1.
@@ -63,7 +63,10 @@ class Cache:
     def blocks(self, context_tokens: int, options: VllmOptions) -> int:
         """Blocks that one sequence of ``context_tokens`` may hold at once."""
         if self.kind is LayerKind.STATE:
-            return 2 if options.prefix_caching else 1
+            if not options.prefix_caching:
+                return 1
+            # the running state and the one at the last block boundary; Mamba-2 also saves one within a prefill
+            return 3 if self.layer.recurrence is Recurrence.MAMBA2 else 2
         if self.kind is LayerKind.CROSS:
             return _ceil(self.layer.source_tokens, self.block_size)
         window = self.layer.window or 0
@@ -156,6 +159,8 @@ def reserve(spec: KvSpec, options: VllmOptions | None = None, *, tp: int = 1, pp
     layers = [layer for layer in spec.layers if layer.kind not in (LayerKind.SHARED, LayerKind.NONE)]
     if not layers:
         raise KvtiersError("no layer of this model keeps KV: there is nothing to reserve")
+    if all(layer.kind is LayerKind.STATE for layer in layers):
+        options = replace(options, prefix_caching=False)  # vLLM's default for models without attention
     caches = _caches(layers, options, tp)
     warnings: list[str] = []
     if not _hybrid_manager(layers, options):
