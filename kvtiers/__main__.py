@@ -1,4 +1,4 @@
-"""``python -m kvtiers COMMAND``: one module of ``kvtiers.commands`` for each command, imported only when it is called."""
+"""``python -m kvtiers COMMAND``: each command is a module of ``kvtiers.commands``, imported only when it is called."""
 
 import argparse
 import sys

@@ -53,7 +53,8 @@ def run(options: argparse.Namespace) -> str:
         max_num_batched_tokens=options.max_num_batched_tokens,
     )
     reservation = reserve(spec, engine, tp=options.tp, pp=options.pp)
-    numbers = size(spec, reservation, options.context or spec.max_context or 4096, options.users, options.chunk_size)
+    context_tokens = spec.max_context or 4096 if options.context is None else options.context
+    numbers = size(spec, reservation, context_tokens, options.users, options.chunk_size)
     return json.dumps(numbers, indent=2) if options.json else _text(spec, numbers)
 
 

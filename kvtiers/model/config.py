@@ -59,8 +59,8 @@ class ModelConfig:
         self.known = self.model_type in FAMILIES
         self.family: Family = FAMILIES.get(self.model_type, Family())
 
-    def value(self, key: str) -> Any:
-        """Whatever stands under ``key`` (dots reach into objects), the language model's own first; None if nothing."""
+    def value(self, key: str) -> Any:  # noqa: ANN401 - JSON
+        """What stands under ``key`` (dots reach into objects), the language model's own first; None if nothing."""
         return self._find(key)[1]
 
     def key(self, field: str) -> str:
@@ -173,7 +173,7 @@ def _nested_levels(config: Mapping[str, Any]) -> list[tuple[str, Mapping[str, An
     return levels
 
 
-def _whole_number(path: str, value: Any, maximum: int) -> int:
+def _whole_number(path: str, value: object, maximum: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
         raise KvtiersError(f"config.json: {path} must be a whole number above 0, got {value!r}")
     if value > maximum:

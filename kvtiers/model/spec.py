@@ -220,6 +220,8 @@ class _LayerBuilder:
     def _heads(self, prefix: str = "") -> tuple[tuple[Part, ...], tuple[str, ...]]:
         """K and V of one token: fields of this kind of layer (``global_``, ``sliding_``) before the model's own."""
         model = self._model
+        if self._dtype.name in PACKED_MLA_BYTES:
+            raise KvtiersError(f"kv_dtype {self._dtype.name} packs a latent, and this model keeps K and V of its heads")
         heads, heads_key = self._kv_heads(prefix)
         if model.family.expands_latent:
             k_dim = v_dim = model.number("nope_dim") + model.number("rope_dim")
@@ -260,7 +262,7 @@ class _LayerBuilder:
         return kv_heads, model.key("kv_heads")
 
     def _head_dim(self) -> tuple[int, tuple[str, ...]]:
-        """The head dimension and its keys; hidden / heads only where none is given: Qwen3-4B has 2560 / 32 = 80, but 128."""
+        """The head dimension and its keys; hidden / heads is 80 for Qwen3-4B, which says 128."""
         model = self._model
         head_dim = model.optional("head_dim")
         if head_dim is not None:

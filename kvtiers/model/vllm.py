@@ -17,6 +17,21 @@ from kvtiers.model.spec import KvSpec, at_least_one
 # MLA decode kernels want blocks in multiples of this beside state-space layers.
 _MLA_BLOCK = 128
 
+# Model types that no class of vLLM 0.32.0 serves, some of them no more.
+_NOT_SERVED = frozenset(
+    {
+        "phi4flash",
+        "mllama_text_model",
+        "bamba",
+        "minimax",
+        "minimax_text_01",
+        "recurrent_gemma",
+        "hunyuan",
+        "t5",
+        "bart",
+    }
+)
+
 
 @dataclass(frozen=True)
 class VllmOptions:
@@ -163,6 +178,8 @@ def reserve(spec: KvSpec, options: VllmOptions | None = None, *, tp: int = 1, pp
         options = replace(options, prefix_caching=False)  # vLLM's default for models without attention
     caches = _caches(layers, options, tp)
     warnings: list[str] = []
+    if spec.model_type in _NOT_SERVED:
+        warnings.append(f"vLLM 0.32.0 does not serve {spec.model_type}: this is what its rules would reserve")
     if not _hybrid_manager(layers, options):
         caches, promoted = _promote(caches)
         if promoted:

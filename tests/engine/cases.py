@@ -1,7 +1,7 @@
 """Shapes to start the engine with: public models, made narrow and shallow so that a CPU holds them.
 
-Layer pattern, KV heads, head dimensions, windows and state sizes stay; hidden size, experts and vocabulary shrink, and the
-pattern is cut after a few periods.
+Layer pattern, KV heads, head dimensions, windows and state sizes stay; hidden size, experts and vocabulary shrink, and
+the pattern is cut after a few periods.
 """
 
 from dataclasses import dataclass, field
@@ -128,5 +128,5 @@ _ARGUMENTS: dict[str, Any] = {
 
 
 def engine_arguments(case: Case) -> dict[str, Any]:
-    """The engine's arguments. Each case gets its own amount of memory: vLLM logs a line that it logged before no more."""
+    """The engine's arguments. Each case has memory of its own size: vLLM logs no line a second time."""
     return _ARGUMENTS | {"kv_cache_memory_bytes": (256 + CASES.index(case)) << 20} | case.arguments

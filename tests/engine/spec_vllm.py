@@ -221,7 +221,7 @@ def capacity(case: dict) -> dict:
     model = Model(case)
     (pool,) = get_kv_cache_configs(model.config, [model.specs()], [case["memory_bytes"]])
     tokens, _ = get_kv_cache_capacity(model.config, pool)
-    return {"tokens": tokens, "num_blocks": pool.num_blocks}
+    return {"tokens": tokens}
 
 
 # set_current_vllm_config wants a whole VllmConfig; all that happens inside is a look at a backend's block sizes

@@ -1,7 +1,7 @@
 """Runs in the engine's own environment: starts vLLM once per case and prints what it set aside.
 
-Standard input: a JSON list of cases ``{"name", "config", "arguments"}`` (arguments of ``vllm.LLM``). Standard output: one
-JSON object a line: the engine's own log line, the memory it divided, and the settings it resolved.
+Standard input: a JSON list of cases ``{"name", "config", "arguments"}`` (arguments of ``vllm.LLM``). Standard output:
+one JSON object a line, the engine's own log line, the memory it divided, and the settings it resolved.
 """
 
 import json
