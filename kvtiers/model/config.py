@@ -59,7 +59,7 @@ class ModelConfig:
         self.known = self.model_type in FAMILIES
         self.family: Family = FAMILIES.get(self.model_type, Family())
 
-    def value(self, key: str) -> Any:  # noqa: ANN401 - JSON
+    def value(self, key: str) -> Any:
         """What stands under ``key`` (dots reach into objects), the language model's own first; None if nothing."""
         return self._find(key)[1]
 

@@ -8,8 +8,8 @@ import pytest
 
 from kvtiers.model import VllmOptions, kv_spec, reserve
 from kvtiers.model.public import public_models
-from tests.engine.cases import CASES, Case, engine_arguments
-from tests.engine.python import run_in_engine
+from tests.engine.kv_size.cases import CASES, Case, engine_arguments
+from tests.engine.kv_size.python import run_in_engine
 
 pytestmark = pytest.mark.engine
 

@@ -8,27 +8,21 @@ from typing import Any
 
 import pytest
 
-_ROOT = Path(__file__).parents[2]
-_DEFAULT = _ROOT / ".lab" / "engine-cpu" / "bin" / "python"
+from lab.paths import engine_python
 
 
-def engine_python() -> Path:
-    """The engine environment's interpreter; fails the test when there is none.
-
-    ``KVTIERS_ENGINE_PYTHON`` names another one.
-    """
-    python = Path(os.environ.get("KVTIERS_ENGINE_PYTHON", _DEFAULT))
+def interpreter() -> Path:
+    """The interpreter the lab set up, or the one ``KVTIERS_ENGINE_PYTHON`` names; fails the test when there is none."""
+    python = Path(os.environ.get("KVTIERS_ENGINE_PYTHON", engine_python("cpu")))
     if not python.is_file():
-        pytest.fail(
-            f"no engine at {python}: set it up (see README) or name one in KVTIERS_ENGINE_PYTHON", pytrace=False
-        )
+        pytest.fail(f"no engine at {python}: run python -m lab setup --engine cpu", pytrace=False)
     return python
 
 
 def run_in_engine(script: str, cases: list[dict[str, Any]], timeout_s: float = 600) -> dict[str, dict[str, Any]]:
     """Results by case name of a script beside this file: JSON cases in, one JSON object a line out."""
     done = subprocess.run(
-        [engine_python(), Path(__file__).with_name(script)],
+        [interpreter(), Path(__file__).with_name(script)],
         input=json.dumps(cases),
         capture_output=True,
         text=True,

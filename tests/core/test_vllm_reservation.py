@@ -92,10 +92,18 @@ def test_state_layers_without_the_hybrid_manager_are_refused_as_vllm_does() -> N
         reserve(kv_spec(public_models()["Jamba-v0.1"]), VllmOptions(hybrid_manager=False))
 
 
-@pytest.mark.parametrize("name", ["block_size", "kernel_block", "max_num_batched_tokens", "concurrent_batches"])
-def test_options_below_one_are_named(name: str) -> None:
-    with pytest.raises(KvtiersError, match=name):
-        reserve(kv_spec(public_models()["Llama-3.1-8B"]), VllmOptions(**{name: 0}))
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (VllmOptions(block_size=0), "block_size"),
+        (VllmOptions(kernel_block=-1), "kernel_block"),
+        (VllmOptions(max_num_batched_tokens=0), "max_num_batched_tokens"),
+        (VllmOptions(concurrent_batches=0), "concurrent_batches"),
+    ],
+)
+def test_options_below_one_are_named(options: VllmOptions, named: str) -> None:
+    with pytest.raises(KvtiersError, match=named):
+        reserve(kv_spec(public_models()["Llama-3.1-8B"]), options)
 
 
 def test_a_model_that_the_engine_does_not_serve_says_so() -> None:

@@ -43,7 +43,7 @@ class Backend(TritonAttentionBackend):
     """Triton's packing of quantized KV, with the kernel blocks of FlashAttention."""
 
     @staticmethod
-    def get_supported_kernel_block_sizes(kv_cache_spec=None) -> list[MultipleOf]:
+    def get_supported_kernel_block_sizes(kv_cache_spec: KVCacheSpec | None = None) -> list[MultipleOf]:
         """Any multiple of 16."""
         return [MultipleOf(16)]
 
