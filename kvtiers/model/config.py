@@ -56,8 +56,10 @@ class ModelConfig:
         self.warnings: list[str] = []
         model_type = self.value("model_type")
         self.model_type = model_type if isinstance(model_type, str) else "unknown"
-        self.known = self.model_type in FAMILIES
-        self.family: Family = FAMILIES.get(self.model_type, Family())
+        # a wrapper's name where the language model inside has none of its own: gemma3 holds gemma3_text
+        family = FAMILIES.get(self.model_type) or FAMILIES.get(f"{self.model_type}_text")
+        self.known = family is not None
+        self.family = family or Family()
 
     def value(self, key: str) -> Any:
         """What stands under ``key`` (dots reach into objects), the language model's own first; None if nothing."""

@@ -205,7 +205,8 @@ class _LayerBuilder:
             parts, keys = self._heads("sliding_" if kind is LayerKind.SLIDING else "")
             field = "window" if kind is LayerKind.SLIDING else "chunk"
             window = model.number(field) + model.family.window_extra
-            return [LayerSpec(index, kind, (*plan.keys, model.key(field), *keys), token_parts=parts, window=window)]
+            all_keys = tuple(dict.fromkeys([*plan.keys, model.key(field), *keys]))
+            return [LayerSpec(index, kind, all_keys, token_parts=parts, window=window)]
         if kind is LayerKind.FULL:
             return self._attention(index, plan.keys) * model.family.attentions_per_layer
         return [LayerSpec(index, kind, plan.keys, shares_with=plan.shares_with.get(index))]

@@ -18,7 +18,7 @@ from kvtiers.model.spec import KvSpec, at_least_one
 _MLA_BLOCK = 128
 
 # Model types that no class of vLLM 0.32.0 serves, some of them no more.
-_NOT_SERVED = frozenset(
+_NOT_SERVED_TYPES = frozenset(
     {
         "phi4flash",
         "mllama_text_model",
@@ -31,6 +31,9 @@ _NOT_SERVED = frozenset(
         "bart",
     }
 )
+
+# KV types of other engines.
+_FOREIGN_KV_DTYPES = frozenset({"int8", "q8_0", "q4_0", "q4_1"})
 
 
 @dataclass(frozen=True)
@@ -178,8 +181,10 @@ def reserve(spec: KvSpec, options: VllmOptions | None = None, *, tp: int = 1, pp
         options = replace(options, prefix_caching=False)  # vLLM's default for models without attention
     caches = _caches(layers, options, tp)
     warnings: list[str] = []
-    if spec.model_type in _NOT_SERVED:
+    if spec.model_type in _NOT_SERVED_TYPES:
         warnings.append(f"vLLM 0.32.0 does not serve {spec.model_type}: this is what its rules would reserve")
+    if spec.kv_dtype in _FOREIGN_KV_DTYPES:
+        warnings.append(f"vLLM 0.32.0 keeps no KV as {spec.kv_dtype}: this is what its rules would reserve")
     if not _hybrid_manager(layers, options):
         caches, promoted = _promote(caches)
         if promoted:

@@ -96,6 +96,11 @@ def test_an_unknown_model_type_gets_the_generic_formula_and_a_warning() -> None:
     assert any("brand_new" in warning for warning in spec.warnings)
 
 
+def test_a_wrappers_name_stands_for_the_language_model_inside() -> None:
+    inner = {"hidden_size": 2560, "num_hidden_layers": 34, "sliding_window": 1024}
+    assert kv_spec({"model_type": "gemma3", "text_config": inner}).bytes_per_token == 20_480
+
+
 def test_a_known_model_type_has_no_warning() -> None:
     assert kv_spec(LLAMA).warnings == ()
 

@@ -106,5 +106,9 @@ def test_options_below_one_are_named(options: VllmOptions, named: str) -> None:
         reserve(kv_spec(public_models()["Llama-3.1-8B"]), options)
 
 
+def test_a_kv_type_that_the_engine_does_not_have_says_so() -> None:
+    assert any("q8_0" in w for w in reserve(kv_spec(public_models()["Llama-3.1-8B"], "q8_0")).warnings)
+
+
 def test_a_model_that_the_engine_does_not_serve_says_so() -> None:
     assert any("does not serve" in w for w in reserve(kv_spec(public_models()["Phi-4-mini-flash"])).warnings)
