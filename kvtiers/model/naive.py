@@ -14,7 +14,7 @@ from typing import Any
 
 from kvtiers.model.config import ModelConfig
 from kvtiers.model.dtypes import kv_dtype_named
-from kvtiers.model.spec import kv_spec
+from kvtiers.model.from_config import kv_spec
 from kvtiers.model.vllm import VllmOptions, reserve
 
 

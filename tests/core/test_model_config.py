@@ -161,11 +161,21 @@ def test_scales_count(kv_dtype: str, vector_bytes: int) -> None:
 
 @pytest.mark.parametrize(
     "quantization",
-    [{"kv_cache_scheme": {"type": "float", "num_bits": 8}}, {"kv_cache_quant_algo": "FP8"}],
+    [
+        {"kv_cache_scheme": {"type": "float", "num_bits": 8}},
+        {"kv_cache_quant_algo": "FP8"},
+        {"quantization": {"kv_cache_quant_algo": "FP8"}},
+    ],
 )
 def test_a_checkpoint_may_ask_for_fp8_kv(quantization: dict[str, Any]) -> None:
     spec = kv_spec(LLAMA | {"quantization_config": quantization})
     assert (spec.kv_dtype, spec.bytes_per_token) == ("fp8", 65_536)
+
+
+def test_an_assumed_type_is_told_unless_the_caller_names_one() -> None:
+    config = public_models()["GPT-2"]
+    assert any("bf16 assumed" in warning for warning in kv_spec(config).warnings)
+    assert kv_spec(config, "fp16").warnings == ()
 
 
 def test_deepseek_packed_kv_is_656_bytes_and_not_half() -> None:
