@@ -51,11 +51,12 @@ class Deployment:
     model: str
     kv_dtype: str | None = None
     tp: int = 1
+    pp: int = 1
 
     @property
     def name(self) -> str:
         """Model and settings."""
-        return f"{self.model} {self.kv_dtype or 'auto'} tp={self.tp}"
+        return f"{self.model} {self.kv_dtype or 'auto'} tp={self.tp} pp={self.pp}"
 
     def case(self) -> dict[str, Any]:
         """The case as ``spec_vllm.py`` takes it."""
@@ -64,6 +65,7 @@ class Deployment:
             "config": public_models()[self.model],
             "kv_dtype": self.kv_dtype or "auto",
             "tp": self.tp,
+            "pp": self.pp,
             "max_model_len": MAX_MODEL_LEN,
             "memory_bytes": MEMORY_BYTES,
             "in_flight_tokens": IN_FLIGHT_TOKENS,
@@ -97,6 +99,10 @@ DEPLOYMENTS = (
     Deployment("Qwen3-8B", tp=16),
     Deployment("GLM-4.5", tp=8),
     Deployment("Llama-3.1-405B", tp=16),
+    Deployment("Llama-3.1-405B", tp=8, pp=4),
+    Deployment("DeepSeek-V3", tp=8, pp=3),
+    Deployment("Qwen3-Next-80B-A3B", pp=4),
+    Deployment("Qwen3.5-27B", tp=2, pp=5),
 )
 
 
@@ -112,5 +118,5 @@ def test_capacity_is_what_vllms_spec_code_gives(deployment: Deployment, planned:
     assert "error" not in plan, plan["error"]
     spec = kv_spec(public_models()[deployment.model], deployment.kv_dtype)
     options = VllmOptions(max_num_batched_tokens=IN_FLIGHT_TOKENS, concurrent_batches=1)
-    reservation = reserve(spec, options, tp=deployment.tp)
+    reservation = reserve(spec, options, tp=deployment.tp, pp=deployment.pp)
     assert reservation.capacity_tokens(MEMORY_BYTES, MAX_MODEL_LEN) == pytest.approx(plan["tokens"], rel=0.01)

@@ -19,6 +19,7 @@ RESULTS = os.fdopen(os.dup(1), "w", buffering=1)
 os.dup2(2, 1)
 
 import torch  # noqa: E402
+from vllm.distributed.utils import get_pp_indices  # noqa: E402
 from vllm.model_executor.layers.attention.attention import Attention  # noqa: E402
 from vllm.model_executor.layers.attention.cross_attention import CrossAttention  # noqa: E402
 from vllm.model_executor.layers.attention.mla_attention import MLAAttention, MLACommonBackend  # noqa: E402
@@ -57,8 +58,8 @@ class Model:
             config = get_config(folder, trust_remote_code=False)
         self.text = get_hf_text_config(config)
         self.arch = ModelArchConfigConvertorBase(config, self.text)
-        self.tp = case.get("tp", 1)
-        self.kv_dtype = case.get("kv_dtype", "auto")
+        self.tp = case["tp"]
+        self.kv_dtype = case["kv_dtype"]
         kv_heads = max(1, self.arch.get_total_num_kv_heads() // self.tp)  # ModelConfig.get_num_kv_heads
         is_mla = self.arch.is_deepseek_mla()
         model = SimpleNamespace(
@@ -219,8 +220,13 @@ class Model:
 def capacity(case: dict) -> dict:
     """Tokens and bytes as the engine would count them."""
     model = Model(case)
-    (pool,) = get_kv_cache_configs(model.config, [model.specs()], [case["memory_bytes"]])
-    tokens, _ = get_kv_cache_capacity(model.config, pool)
+    specs, pp = model.specs(), case["pp"]
+    bounds = [get_pp_indices(model.layers, rank, pp) for rank in range(pp)]
+    stages = [
+        {name: spec for name, spec in specs.items() if start <= int(name.split(".")[0]) < end} for start, end in bounds
+    ]
+    pools = get_kv_cache_configs(model.config, stages, [case["memory_bytes"]] * pp)
+    tokens, _ = get_kv_cache_capacity(model.config, pools[0])
     return {"tokens": tokens}
 
 
