@@ -6,6 +6,7 @@ in `marimo/`, the runtime once in `python-HASH/`, and a page is only its HTML.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ from course.errors import CourseError
 
 SCRIPT_HEADER = re.compile(r"\A# /// script\n(?:#.*\n)*?# ///\n+")
 MOUNT = '<marimo-wasm hidden="">'
+UP = "../../.."
 READ, EDIT = '"mode": "read"', '"mode": "edit"'
 
 
@@ -34,6 +36,11 @@ class Notebook:
         """File name without .py, e.g. ``02_kv_size``."""
         return self.path.stem
 
+    @property
+    def folder(self) -> str:
+        """Where its pages are on the site."""
+        return f"notebooks/{self.language}/{self.name}"
+
 
 def find_notebooks(folder: Path) -> list[Notebook]:
     """Every notebook below `folder`, sorted."""
@@ -46,14 +53,15 @@ def without_header(source: str) -> str:
 
 
 def with_wheel(source: str, wheel_url: str) -> str:
-    """The notebook to download: its header names the kvtiers wheel at `wheel_url`.
+    """The notebook to download: its header names the kvtiers wheel at `wheel_url` instead of the clone around it.
 
-    Raises CourseError when the header has no kvtiers line to replace.
+    Raises CourseError when the header has no kvtiers to replace.
     """
-    changed, count = re.subn(r'^(#\s+")kvtiers[^"]*(",?)$', rf"\1kvtiers @ {wheel_url}\2", source, flags=re.MULTILINE)
+    source = re.sub(r"^#\n# \[tool\.uv\.sources\]\n# kvtiers = .*\n", "", source, flags=re.MULTILINE)
+    source, count = re.subn(r'^(# +)"kvtiers",$', rf'\1"kvtiers @ {wheel_url}",', source, flags=re.MULTILINE)
     if count != 1:
-        raise CourseError('the notebook\'s header needs one dependency line `#     "kvtiers…",`')
-    return changed
+        raise CourseError('a notebook header needs the dependency line `#     "kvtiers",`')
+    return source
 
 
 def export_notebooks(notebooks: list[Notebook], runtime: str, site: Path) -> None:
@@ -65,10 +73,13 @@ def export_notebooks(notebooks: list[Notebook], runtime: str, site: Path) -> Non
         exports = list(pool.map(lambda notebook: _export(notebook, Path(work)), notebooks))
         for notebook, export in zip(notebooks, exports, strict=True):
             page = _relocate((export / "index.html").read_text(), runtime)
-            folder = site / "notebooks" / notebook.language / notebook.name
+            folder = site / notebook.folder
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "index.html").write_text(page)
-            (folder / "edit.html").write_text(_replace_once(page, READ, EDIT))
+            # Whoever edits may ask for a package: look nowhere else than here.
+            nowhere = f'data-pypi-index-url="{UP}/{runtime}/none/"'
+            editor = _replace_once(page, "<marimo-wasm ", f"<marimo-wasm {nowhere} ")
+            (folder / "edit.html").write_text(_replace_once(editor, READ, EDIT))
         shutil.copytree(exports[0], site / "marimo", ignore=shutil.ignore_patterns("index.html", "*.md"))
 
 
@@ -78,21 +89,27 @@ def _export(notebook: Notebook, work: Path) -> Path:
     source.write_text(without_header(notebook.path.read_text()))
     out = source.with_suffix("")
     command = [sys.executable, "-m", "marimo", "export", "html-wasm", str(source), "--output", str(out)]
-    done = subprocess.run([*command, "--mode", "run", "--force"], capture_output=True, text=True, check=False)
+    # marimo looks for uv on PATH; from the work folder it takes kvtiers for no local package and makes no wheel of it.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    done = subprocess.run(
+        [*command, "--mode", "run", "--force"],
+        cwd=work,
+        env=os.environ | {"PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         raise CourseError(f"marimo could not export {notebook.path}:\n{done.stderr[-2000:]}")
     return out
 
 
 def _relocate(page: str, runtime: str) -> str:
-    up = "../../.."
     urls = (
-        f'data-pyodide-index-url="{up}/{runtime}/" '
-        f'data-pyodide-lockfile-url="{up}/{runtime}/pyodide-lock.json" '
-        f'data-pypi-index-url="{up}/{runtime}/none/"'
+        f'data-pyodide-index-url="{UP}/{runtime}/" data-pyodide-lockfile-url="{UP}/{runtime}/pyodide-lock.json"'
     )
     page = _replace_once(page, MOUNT, f'<marimo-wasm hidden="" {urls}>')
-    return re.sub(r'(href|src)="\./', rf'\1="{up}/marimo/', page)
+    return re.sub(r'(href|src)="\./', rf'\1="{UP}/marimo/', page)
 
 
 def _replace_once(page: str, old: str, new: str) -> str:
