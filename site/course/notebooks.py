@@ -14,6 +14,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 from course.errors import CourseError
@@ -71,8 +72,9 @@ def export_notebooks(notebooks: list[Notebook], runtime: str, site: Path) -> Non
     """
     with tempfile.TemporaryDirectory() as work, ThreadPoolExecutor(2) as pool:
         exports = list(pool.map(lambda notebook: _export(notebook, Path(work)), notebooks))
+        worker = _worker(exports[0] / "assets")
         for notebook, export in zip(notebooks, exports, strict=True):
-            page = _relocate((export / "index.html").read_text(), runtime)
+            page = _relocate((export / "index.html").read_text(), runtime, worker)
             folder = site / notebook.folder
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "index.html").write_text(page)
@@ -104,12 +106,24 @@ def _export(notebook: Notebook, work: Path) -> Path:
     return out
 
 
-def _relocate(page: str, runtime: str) -> str:
-    urls = (
-        f'data-pyodide-index-url="{UP}/{runtime}/" data-pyodide-lockfile-url="{UP}/{runtime}/pyodide-lock.json"'
-    )
+def _worker(assets: Path) -> str:
+    found = [path.name for path in assets.glob("worker-*.js")]
+    if len(found) != 1:
+        raise CourseError(f"marimo's export has {len(found)} files worker-*.js, not one: its frontend has changed")
+    return found[0]
+
+
+def _relocate(page: str, runtime: str, worker: str) -> str:
+    urls = f'data-pyodide-index-url="{UP}/{runtime}/" data-pyodide-lockfile-url="{UP}/{runtime}/pyodide-lock.json"'
     page = _replace_once(page, MOUNT, f'<marimo-wasm hidden="" {urls}>')
-    return re.sub(r'(href|src)="\./', rf'\1="{UP}/marimo/', page)
+    page = re.sub(r'(href|src)="\./', rf'\1="{UP}/marimo/', page)
+    # marimo preloads pictures and fonts that no lesson shows; they would only delay what counts.
+    page = re.sub(r'<link rel="preload" href="[^"]*\.(png|woff2)"[^>]*>\n? *', "", page)
+    early = (
+        f'<script src="{UP}/static/notebook.js" data-worker="{UP}/marimo/assets/{worker}" '
+        f'data-version="{version("marimo")}" data-runtime="{UP}/{runtime}/"></script>'
+    )
+    return _replace_once(page, '<meta charset="utf-8" />', f'<meta charset="utf-8" />{early}')
 
 
 def _replace_once(page: str, old: str, new: str) -> str:
