@@ -95,15 +95,15 @@ def check_cache_root(root: Path, needed_bytes: float) -> None:
     root = root.resolve()
     if root == Path("/"):
         raise LabError("the cache directory must not be /: name a directory with --cache-dir")
+    file_system = mount_of(root).file_system
+    if file_system in _MEMORY_FILE_SYSTEMS:
+        raise LabError(f"{root} is on {file_system}, which is memory, not a drive: name another with --cache-dir")
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise LabError(f"cannot make the cache directory {root}: {error.strerror}") from error
     if not os.access(root, os.W_OK):
         raise LabError(f"the cache directory {root} is not writable: name another with --cache-dir")
-    file_system = mount_of(root).file_system
-    if file_system in _MEMORY_FILE_SYSTEMS:
-        raise LabError(f"{root} is on {file_system}, which is memory, not a drive: name another with --cache-dir")
     free = shutil.disk_usage(root).free
     if free < needed_bytes + _SPARE_BYTES:
         raise LabError(
@@ -115,7 +115,7 @@ def check_cache_root(root: Path, needed_bytes: float) -> None:
 @contextmanager
 def run_directory(root: Path) -> Iterator[Path]:
     """A fresh directory below ``root`` for one run; it and nothing else is deleted afterwards."""
-    directory = Path(tempfile.mkdtemp(prefix="kvtiers-run-", dir=root))
+    directory = Path(tempfile.mkdtemp(prefix="kvt-", dir=root))
     try:
         yield directory
     finally:

@@ -51,8 +51,8 @@ def await_deltas(client: Client, before: dict[str, float]) -> tuple[Counters, di
     return Counters(*deltas), now
 
 
-def pool_blocks(client: Client) -> tuple[int, int]:
-    """Blocks in the KV pool and tokens a block, as a running server tells.
+def pool_size(client: Client) -> tuple[int, int]:
+    """Tokens that a running server's KV pool holds, and tokens a block. One block is reserved.
 
     Raises:
         LabError: when it does not tell.
@@ -60,5 +60,6 @@ def pool_blocks(client: Client) -> tuple[int, int]:
     for family in text_string_to_metric_families(client.get_text("/metrics")):
         for sample in family.samples:
             if sample.name.startswith("vllm:cache_config_info"):
-                return int(sample.labels["num_gpu_blocks"]), int(sample.labels["block_size"])
-    raise LabError(f"{client.base_url}/metrics does not tell the size of the KV pool: pass --pool-tokens")
+                block_tokens = int(sample.labels["block_size"])
+                return (int(sample.labels["num_gpu_blocks"]) - 1) * block_tokens, block_tokens
+    raise LabError(f"{client.base_url}/metrics does not tell the size of the KV pool")

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -29,7 +29,9 @@ MILESTONES = (
 STOP_GRACE_S = 20.0
 _POLL_S = 0.1
 _MEANINGFUL = re.compile(r"error|exception|refus|denied|killed|no space|out of memory|not found", re.IGNORECASE)
-_BOILERPLATE = re.compile(r"Traceback|^\s*File |raise |See root cause|EngineCore failed to start|^\s*\^+")
+# "(EngineCore pid=41) ERROR 11-29 14:06:56 [core.py:1] "
+_PREFIX = re.compile(r"^(?:\([^)]*pid=\d+\) )?(?:[A-Z]+ \d\d-\d\d [\d:]+ \[[^\]]*\] ?)?")
+_BOILERPLATE = re.compile(r"Traceback|^\s|raise |See root cause|EngineCore failed to start|non-default args")
 
 
 class EngineError(LabError):
@@ -66,28 +68,34 @@ class Engine:
                 start_new_session=True,
             )
 
-    def wait_until_healthy(self, timeout_s: float, on_milestone: Callable[[int, str], None]) -> None:
-        """Block until /health answers.
+    def progress(self) -> tuple[int, str]:
+        """How many of MILESTONES the log shows, and the last of them."""
+        text = self.log_path.read_text(errors="replace")
+        reached = max((index for index, line in enumerate(MILESTONES, start=1) if line in text), default=0)
+        return reached, MILESTONES[reached - 1] if reached else "importing"
 
-        Args:
-            timeout_s: from the start of the process.
-            on_milestone: called with how many of MILESTONES the log shows, and the last of them.
+    def healthy(self) -> bool:
+        """Does /health answer? The first time it does, the start is over."""
+        if not self.start_s:
+            try:
+                answered = httpx.get(f"{self.url}/health", timeout=2.0).status_code == httpx.codes.OK
+            except httpx.HTTPError:
+                answered = False
+            self.start_s = time.monotonic() - self._started_at if answered else 0.0
+        return self.start_s > 0
+
+    def give_up(self, timeout_s: float) -> None:
+        """Fail when ``timeout_s`` have passed since the start.
 
         Raises:
-            EngineError: when the process ends, or health does not come in time.
+            EngineError: with the last line of the log.
         """
-        deadline = self._started_at + timeout_s
-        while time.monotonic() < deadline:
-            self.check()
-            reached = _milestones(self.log_path)
-            on_milestone(reached, MILESTONES[reached - 1] if reached else "importing")
-            if self._healthy():
-                self.start_s = time.monotonic() - self._started_at
-                return
-            time.sleep(_POLL_S)
+        if time.monotonic() - self._started_at < timeout_s:
+            return
+        lines = strip_ansi(self.log_path.read_text(errors="replace")).strip().splitlines() or ["nothing"]
         raise EngineError(
             f"the {self.launch.arm} engine was not healthy after {timeout_s:.0f} s; the last it said:\n"
-            f"{_last_line(self.log_path)}\nThe whole log: {self.log_path}. --start-timeout gives it longer."
+            f"  {lines[-1][:300]}\nThe whole log: {self.log_path}. --start-timeout gives it longer."
         )
 
     def check(self) -> None:
@@ -124,12 +132,6 @@ class Engine:
     ) -> None:
         self.stop()
 
-    def _healthy(self) -> bool:
-        try:
-            return httpx.get(f"{self.url}/health", timeout=2.0).status_code == httpx.codes.OK
-        except httpx.HTTPError:
-            return False
-
     def _signal(self, number: int) -> None:
         assert self._process is not None
         try:
@@ -144,6 +146,22 @@ class Engine:
         except ProcessLookupError:
             return False
         return True
+
+
+def wait_until_healthy(
+    engines: Sequence[Engine], timeout_s: float, on_progress: Callable[[Engine, int, str], None]
+) -> None:
+    """Block until every engine is healthy; they start side by side.
+
+    Raises:
+        EngineError: when one ends, or is not healthy ``timeout_s`` after its start.
+    """
+    while waiting := [engine for engine in engines if not engine.healthy()]:
+        for engine in waiting:
+            engine.check()
+            engine.give_up(timeout_s)
+            on_progress(engine, *engine.progress())
+        time.sleep(_POLL_S)
 
 
 def require_free_port(port: int) -> None:
@@ -164,20 +182,10 @@ def require_free_port(port: int) -> None:
 
 def meaningful_lines(log: str, limit: int = 6) -> list[str]:
     """The last distinct lines of a log that name a fault; its very last lines where none does."""
-    lines = [re.sub(r"^\([^)]*\)\s*", "", strip_ansi(line)).strip() for line in log.splitlines()]
+    lines = [_PREFIX.sub("", strip_ansi(line)).rstrip() for line in log.splitlines()]
     lines = [line for line in lines if line]
     telling = [line for line in lines if _MEANINGFUL.search(line) and not _BOILERPLATE.search(line)]
-    return list(dict.fromkeys(line[:300] for line in telling or lines))[-limit:]
-
-
-def _milestones(log_path: Path) -> int:
-    text = log_path.read_text(errors="replace")
-    return max((index for index, line in enumerate(MILESTONES, start=1) if line in text), default=0)
-
-
-def _last_line(log_path: Path) -> str:
-    lines = strip_ansi(log_path.read_text(errors="replace")).strip().splitlines()
-    return f"  {lines[-1][:300]}" if lines else "  nothing"
+    return list(dict.fromkeys(line.strip()[:300] for line in telling or lines))[-limit:]
 
 
 def _die_with_parent() -> list[str]:

@@ -17,6 +17,7 @@ from lab.presets import Preset
 HOST = "127.0.0.1"
 DEFAULT_POOL_TOKENS = 2700
 MIN_STAGING_GIB = 1.0
+STAGING_POOLS = 2
 
 
 @dataclass(frozen=True)
@@ -34,24 +35,29 @@ class Knobs:
 
 @dataclass(frozen=True)
 class Pool:
-    """vLLM's KV pool. One block is reserved, so ``blocks`` hold one block less than their tokens."""
+    """vLLM's KV pool. One block is reserved, so ``blocks`` blocks hold the tokens of one less."""
 
     blocks: int
     block_tokens: int
+    kv_bytes_per_token: float
 
     @property
     def tokens(self) -> int:
         """Tokens that fit."""
         return (self.blocks - 1) * self.block_tokens
 
+    @property
+    def total_bytes(self) -> float:
+        """Memory of all blocks."""
+        return self.blocks * self.block_tokens * self.kv_bytes_per_token
+
 
 @dataclass(frozen=True)
 class Storage:
-    """Where LMCache keeps chunks: ``limit_bytes`` on disk, ``staging_bytes`` in host memory on the way there."""
+    """Where LMCache keeps chunks, and how many bytes of them at most."""
 
     directory: Path
     limit_bytes: float
-    staging_bytes: float
     direct_io: bool
 
 
@@ -75,19 +81,19 @@ class Launch:
         return {**kept, **self.environment}
 
 
-def pool_for(knobs: Knobs, preset: Preset) -> Pool:
+def pool_for(knobs: Knobs, block_tokens: int, kv_bytes_per_token: float) -> Pool:
     """The pool nearest below the wish, checked against the documents.
 
     Raises:
         LabError: naming the limit that a knob breaks.
     """
-    pool = Pool(knobs.pool_tokens // preset.block_tokens + 1, preset.block_tokens)
+    pool = Pool(knobs.pool_tokens // block_tokens + 1, block_tokens, kv_bytes_per_token)
     document, chunk = knobs.document_tokens, knobs.chunk_tokens
     for name, value in (("--repeats", knobs.repeats), ("--max-tokens", knobs.max_tokens), ("--chunk-size", chunk)):
         if value < 1:
             raise LabError(f"{name} must be at least 1, got {value}")
-    if chunk % preset.block_tokens:
-        raise LabError(f"--chunk-size {chunk} is not a multiple of the engine's block of {preset.block_tokens} tokens")
+    if chunk % block_tokens:
+        raise LabError(f"--chunk-size {chunk} is not a multiple of the engine's block of {block_tokens} tokens")
     check_document(document, chunk)
     room = pool.tokens - knobs.max_tokens
     if document > room:
@@ -151,10 +157,10 @@ def plan(
         environment |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
     if preset.engine == "cpu":
         command += ["--enforce-eager", "--distributed-executor-backend", "uni"]
-        environment |= _cpu_environment()
+        environment |= _cpu_environment(pool)
     if arm is Arm.LMCACHE:
         command += ["--kv-transfer-config", json.dumps(_connector(preset.engine))]
-        environment |= _lmcache_environment(knobs, storage)
+        environment |= _lmcache_environment(pool, knobs, storage)
         if preset.engine == "cpu":
             environment["PYTHONPATH"] = str(ENGINES / "cpu")
     return Launch(arm, port, tuple(command), environment)
@@ -165,11 +171,11 @@ def engine_threads() -> int:
     return max(1, len(os.sched_getaffinity(0)) - 1)
 
 
-def _cpu_environment() -> dict[str, str]:
+def _cpu_environment(pool: Pool) -> dict[str, str]:
     return {
         # Both arms must compute with the same number of threads, or the control compares machines, not tiers.
         "OMP_NUM_THREADS": str(engine_threads()),
-        "VLLM_CPU_KVCACHE_SPACE": "1",
+        "VLLM_CPU_KVCACHE_SPACE": str(math.ceil(pool.total_bytes / GIB)),
         # One process less to start: the worker lives in the engine core's process. Only then may "uni" be chosen.
         "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
         "TORCHDYNAMO_DISABLE": "1",
@@ -183,12 +189,13 @@ def _connector(engine: str) -> dict[str, str]:
     return config
 
 
-def _lmcache_environment(knobs: Knobs, storage: Storage) -> dict[str, str]:
-    """SSD only: no CPU tier, so that a hit can come from nowhere else."""
+def _lmcache_environment(pool: Pool, knobs: Knobs, storage: Storage) -> dict[str, str]:
+    """SSD only: without a CPU tier a hit can come from nowhere else. LMCache's sizes are GiB."""
     return {
         "LMCACHE_CHUNK_SIZE": str(knobs.chunk_tokens),
         "LMCACHE_LOCAL_CPU": "false",
-        "LMCACHE_MAX_LOCAL_CPU_SIZE": f"{max(MIN_STAGING_GIB, storage.staging_bytes / GIB):.2f}",
+        # Chunks pass through this buffer even without a CPU tier; a hit that exceeds it would wait forever.
+        "LMCACHE_MAX_LOCAL_CPU_SIZE": f"{max(MIN_STAGING_GIB, STAGING_POOLS * pool.total_bytes / GIB):.2f}",
         "LMCACHE_LOCAL_DISK": f"file://{storage.directory}/",
         "LMCACHE_MAX_LOCAL_DISK_SIZE": f"{max(1.0, storage.limit_bytes / GIB):.2f}",
         "LMCACHE_PRE_CACHING_HASH_ALGORITHM": "sha256",

@@ -20,3 +20,8 @@ def engine_environment(engine: str) -> Path:
 def engine_python(engine: str) -> Path:
     """The interpreter of the engine's environment."""
     return engine_environment(engine) / "bin" / "python"
+
+
+def portable(text: str) -> str:
+    """The text with this repository's place on this machine written as ``.``, fit to be committed."""
+    return text.replace(str(REPOSITORY), ".")

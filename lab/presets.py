@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from kvtiers.units import KIB
 from lab.errors import LabError
 from lab.paths import MODELS
 
@@ -11,7 +12,8 @@ from lab.paths import MODELS
 class Preset:
     """A model and the engine it is meant for.
 
-    ``model`` is a directory or a Hugging Face id; ``block_tokens`` is vLLM's KV block size on that engine.
+    ``model`` is a directory or a Hugging Face id, ``block_tokens`` vLLM's KV block size on that engine,
+    ``kv_bytes_per_token`` known before the model is there (None: read its config.json).
     """
 
     name: str
@@ -19,6 +21,7 @@ class Preset:
     model: str
     dtype: str
     block_tokens: int
+    kv_bytes_per_token: int | None
     about: str
 
 
@@ -34,11 +37,12 @@ PRESETS = {
             str(MODELS / "tiny"),
             "float32",
             CPU_BLOCK_TOKENS,
+            16 * KIB,
             "27M parameters, Qwen3-shaped, seeded random weights; made here, nothing to download",
         ),
-        Preset("qwen3-0.6b", "cuda", "Qwen/Qwen3-0.6B", "auto", CUDA_BLOCK_TOKENS, "bf16, 112 KiB of KV a token"),
-        Preset("qwen3-1.7b-fp8", "cuda", "Qwen/Qwen3-1.7B-FP8", "auto", CUDA_BLOCK_TOKENS, "fp8 weights, 112 KiB"),
-        Preset("qwen3-4b-awq", "cuda", "Qwen/Qwen3-4B-AWQ", "auto", CUDA_BLOCK_TOKENS, "int4 weights, 144 KiB"),
+        Preset("qwen3-0.6b", "cuda", "Qwen/Qwen3-0.6B", "auto", CUDA_BLOCK_TOKENS, 112 * KIB, "bf16"),
+        Preset("qwen3-1.7b-fp8", "cuda", "Qwen/Qwen3-1.7B-FP8", "auto", CUDA_BLOCK_TOKENS, 112 * KIB, "fp8 weights"),
+        Preset("qwen3-4b-awq", "cuda", "Qwen/Qwen3-4B-AWQ", "auto", CUDA_BLOCK_TOKENS, 144 * KIB, "int4 weights"),
     )
 }
 DEFAULT_PRESET = {"cpu": "tiny", "cuda": "qwen3-4b-awq"}
@@ -60,7 +64,7 @@ def choose(preset: str | None, model: str | None, engine: str) -> Preset:
     if not path.exists() and not _looks_like_hub_id(model):
         raise LabError(f"{model} is neither a directory nor an id such as Qwen/Qwen3-0.6B")
     block_tokens = CPU_BLOCK_TOKENS if engine == "cpu" else CUDA_BLOCK_TOKENS
-    return Preset(path.name, engine, str(path.resolve()) if path.exists() else model, "auto", block_tokens, "")
+    return Preset(path.name, engine, str(path.resolve()) if path.exists() else model, "auto", block_tokens, None, "")
 
 
 def _named(name: str, engine: str) -> Preset:

@@ -13,7 +13,6 @@ from lab.documents import Document, TokenSource
 from lab.evidence import EngineLog
 
 FLOODS = 2
-REQUESTS_PER_ROUND = 3 + FLOODS
 
 
 @dataclass
@@ -52,26 +51,79 @@ class Experiment:
         return rounds * servers * (3 + self.floods)
 
 
-def run(experiment: Experiment, servers: Sequence[Server], on_request: Callable[[str], None]) -> Iterator[Sample]:
-    """Yield samples as they are taken, so that a run that breaks off keeps those it has.
+class Runner:
+    """Runs an experiment on one or more servers. ``on_request`` is told what is asked next."""
 
-    Between servers the order alternates from round to round: what is compared is measured side by side.
+    def __init__(self, experiment: Experiment, servers: Sequence[Server], on_request: Callable[[str], None]) -> None:
+        self._experiment = experiment
+        self._servers = tuple(servers)
+        self._on_request = on_request
+        self._ids = (f"kvtiers-{number}" for number in itertools.count())
 
-    Raises:
-        LabError: from the client, the counters, the log or the engine's own end.
-    """
-    ids = (f"kvtiers-{number}" for number in itertools.count())
-    warm_up = experiment.source.document("warm-up", len(experiment.documents[0].token_ids))
-    for server in servers:
-        server.totals = read_totals(server.client)
-    # The first round is thrown away: it pays for lazy imports, first-touch memory and cold files on every path.
-    for _ in _round(experiment, servers, warm_up, 0, ids, on_request):
-        pass
-    for repeat in range(1, experiment.repeats + 1):
-        order = servers if repeat % 2 else tuple(reversed(servers))
-        for document in experiment.documents:
-            salted = experiment.source.salted(document, repeat)
-            yield from _round(experiment, order, salted, repeat, ids, on_request)
+    def run(self) -> Iterator[Sample]:
+        """Yield samples as they are taken, so that a run that breaks off keeps those it has.
+
+        Between servers the order alternates from round to round: what is compared is measured side by side.
+
+        Raises:
+            LabError: from the client, the counters, the log or the engine's own end.
+        """
+        experiment = self._experiment
+        for server in self._servers:
+            server.totals = read_totals(server.client)
+        # The first round is thrown away: it pays for lazy imports, first-touch memory and cold files on every path.
+        warm_up = experiment.source.document("warm-up", len(experiment.documents[0].token_ids))
+        for _ in self._round(self._servers, warm_up, repeat=0):
+            pass
+        for repeat in range(1, experiment.repeats + 1):
+            order = self._servers if repeat % 2 else tuple(reversed(self._servers))
+            for document in experiment.documents:
+                yield from self._round(order, experiment.source.salted(document, repeat), repeat)
+
+    def _round(self, servers: Sequence[Server], document: Document, repeat: int) -> Iterator[Sample]:
+        for step in (Step.COLD, Step.GPU_HIT):
+            for server in servers:
+                yield self._measure(server, step, document, repeat)
+        for server in servers:
+            for number in range(self._experiment.floods):
+                self._flood(server, f"{document.name}/flood-{repeat}-{number}")
+        for server in servers:
+            if server.chunk_files:
+                server.chunk_files.await_written(server.chunks_stored, server.check)
+        for server in servers:
+            yield self._measure(server, server.last_step, document, repeat)
+
+    def _flood(self, server: Server, name: str) -> None:
+        self._on_request(f"{server.arm} flood")
+        server.check()
+        flood = self._experiment.source.document(name, self._experiment.flood_tokens)
+        server.client.complete(flood.token_ids, 1, next(self._ids))
+        _, server.totals = await_deltas(server.client, server.totals)
+        self._count_chunks(server, flood)
+
+    def _measure(self, server: Server, step: Step, document: Document, repeat: int) -> Sample:
+        self._on_request(f"{server.arm} {step}")
+        server.check()
+        request_id = next(self._ids)
+        completion = server.client.complete(document.token_ids, self._experiment.max_tokens, request_id)
+        counters, server.totals = await_deltas(server.client, server.totals)
+        log = server.log.request(request_id, step) if server.log else None
+        if step is Step.COLD:
+            self._count_chunks(server, document)
+        return Sample(
+            arm=server.arm,
+            step=step,
+            document=document.name,
+            repeat=repeat,
+            prompt_tokens=completion.prompt_tokens,
+            ttft_s=completion.ttft_s,
+            tpot_s=completion.tpot_s,
+            evidence=Evidence(log, counters, completion.token_ids),
+        )
+
+    def _count_chunks(self, server: Server, document: Document) -> None:
+        if self._experiment.chunk_tokens:
+            server.chunks_stored += len(document.token_ids) // self._experiment.chunk_tokens
 
 
 def unequal_answers(samples: Sequence[Sample]) -> tuple[str, ...]:
@@ -99,60 +151,3 @@ def contradicted(samples: Sequence[Sample]) -> tuple[str, ...]:
 
 def _place(sample: Sample) -> tuple[str, int]:
     return sample.document, sample.repeat
-
-
-def _round(
-    experiment: Experiment,
-    servers: Sequence[Server],
-    document: Document,
-    repeat: int,
-    ids: Iterator[str],
-    on_request: Callable[[str], None],
-) -> Iterator[Sample]:
-    def measure(server: Server, step: Step) -> Sample:
-        on_request(f"{server.arm} {step}")
-        return _measure(experiment, server, step, document, repeat, next(ids))
-
-    for step in (Step.COLD, Step.GPU_HIT):
-        for server in servers:
-            yield measure(server, step)
-    for server in servers:
-        for number in range(experiment.floods):
-            on_request(f"{server.arm} flood")
-            name = f"{document.name}/flood-{repeat}-{number}"
-            flood = experiment.source.document(name, experiment.flood_tokens)
-            server.check()
-            server.client.complete(flood.token_ids, 1, next(ids))
-            _, server.totals = await_deltas(server.client, server.totals)
-            _count_chunks(experiment, server, flood)
-    for server in servers:
-        if server.chunk_files:
-            server.chunk_files.await_written(server.chunks_stored, server.check)
-    for server in servers:
-        yield measure(server, server.last_step)
-
-
-def _measure(
-    experiment: Experiment, server: Server, step: Step, document: Document, repeat: int, request_id: str
-) -> Sample:
-    server.check()
-    completion = server.client.complete(document.token_ids, experiment.max_tokens, request_id)
-    counters, server.totals = await_deltas(server.client, server.totals)
-    log = server.log.request(request_id, step) if server.log else None
-    if step is Step.COLD:
-        _count_chunks(experiment, server, document)
-    return Sample(
-        arm=server.arm,
-        step=step,
-        document=document.name,
-        repeat=repeat,
-        prompt_tokens=completion.prompt_tokens,
-        ttft_s=completion.ttft_s,
-        tpot_s=completion.tpot_s,
-        evidence=Evidence(log, counters, completion.token_ids),
-    )
-
-
-def _count_chunks(experiment: Experiment, server: Server, document: Document) -> None:
-    if experiment.chunk_tokens:
-        server.chunks_stored += len(document.token_ids) // experiment.chunk_tokens

@@ -116,17 +116,20 @@ def _install(engine: str, locks: tuple[Path, ...]) -> None:
         _run_or_explain([str(_fitting_python()), "-m", "venv", str(environment)], "making a virtual environment")
     with bars() as progress:
         bar = add_bar(progress, f"{engine} engine: install", sum(_packages(lock) for lock in locks))
-        for lock in locks:
+        *needed, last = locks
+        for lock in needed:
             _pip_install(python, lock, bar)
-        if engine == "cpu" and not _asked_versions(python).torch.endswith("+cpu"):
-            # This pip sees no CPU build of torch for this Python; the default build runs too, with its CUDA libraries.
-            _pip_install(python, REQUIREMENTS / "engine-cpu-torch-cuda.txt", bar)
+        if engine == "cpu" and not _can_install(python, last):
+            # No CPU build of torch for this Python in this pip's sight. The default build computes on CPUs too, but
+            # brings its CUDA libraries along.
+            last = REQUIREMENTS / "engine-cpu-torch-cuda.txt"
+            _check_space(environment, NEEDED_BYTES["cpu"])
+        _pip_install(python, last, bar)
 
 
 def _pip_install(python: Path, lock: Path, bar: Bar) -> None:
     """Install exactly what the lock lists. pip skips what is already there, so a broken-off installation resumes."""
-    command = [str(python), "-m", "pip", "install", "--no-deps", "--require-hashes", "--only-binary", ":all:"]
-    command += ["--progress-bar", "off", "--disable-pip-version-check", "-r", str(lock)]
+    command = _pip_command(python, lock)
     output: list[str] = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as pip:
         assert pip.stdout is not None
@@ -139,6 +142,16 @@ def _pip_install(python: Path, lock: Path, bar: Bar) -> None:
                 bar.note("unpacking")
     if pip.returncode:
         raise LabError(_explain_pip(lock.name, output))
+
+
+def _can_install(python: Path, lock: Path) -> bool:
+    command = [*_pip_command(python, lock), "--dry-run"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def _pip_command(python: Path, lock: Path) -> list[str]:
+    command = [str(python), "-m", "pip", "install", "--no-deps", "--require-hashes", "--only-binary", ":all:"]
+    return [*command, "--progress-bar", "off", "--disable-pip-version-check", "-r", str(lock)]
 
 
 def _explain_pip(lock_name: str, output: list[str]) -> str:

@@ -1,0 +1,44 @@
+# One target a user's wish. `make` alone lists them.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/complete
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+lab: $(STAMP) ## set up a real engine, run the experiment, print the verdict (LONG=1: one 8k-token document as well)
+	@$(PY) -m lab run
+ifdef LONG
+	@$(PY) -m lab run --pool-tokens 8704 --document-tokens 7986 --repeats 1 --no-control --output lab/results/latest-long.json
+endif
+
+test: check $(STAMP) ## all checks and tests, the real engine included
+	@$(PY) -m lab setup
+	@$(PY) -m pytest
+
+check: $(STAMP) ## formatting, lint and types
+	@$(PY) -m ruff format --check .
+	@$(PY) -m ruff check .
+	@$(PY) -m mypy
+
+bench: $(STAMP) ## our client against vLLM's own, interleaved on one real engine
+	@$(PY) -m lab setup
+	@$(PY) -m bench.client
+
+lock: ## resolve the requirements anew (needs uv)
+	@requirements/lock.sh
+
+clean: ## delete everything that was set up or built here
+	rm -rf $(VENV) .lab site/dist site/.cache
+
+$(STAMP): requirements/project.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "kvtiers needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try make PYTHON=python3.12"; exit 1; }
+	@echo "setting up the project's environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r requirements/project.txt
+	@touch $@
+
+.PHONY: help lab test check bench lock clean

@@ -1,0 +1,151 @@
+"""The command line: run, setup, show, models."""
+
+import signal
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from kvtiers.errors import KvtiersError
+from kvtiers.results import read_result
+from kvtiers.units import format_bytes
+from lab import outcome
+from lab.errors import LabError
+from lab.launch import DEFAULT_POOL_TOKENS, Knobs
+from lab.local_run import DEFAULT_CACHE_ROOT, DEFAULT_PORT, DEFAULT_START_TIMEOUT_S, LocalRun, dry_run, run_local
+from lab.machine import gpu_name
+from lab.paths import LATEST
+from lab.presets import PRESETS, choose
+from lab.progress import say
+from lab.report import save_chart, show
+from lab.setup import set_up
+from lab.url_run import UrlRun, run_url
+
+INTERRUPTED = 130
+_STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class _Interrupted(BaseException):
+    """Not KeyboardInterrupt, which the command-line library turns into a bare exit code."""
+
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
+_out = Console(highlight=False)
+
+Engine = Annotated[str, typer.Option(help="cpu, cuda, or auto: cuda where an NVIDIA GPU answers.")]
+PresetName = Annotated[str | None, typer.Option("--preset", help="A name from `models`.")]
+ModelName = Annotated[str | None, typer.Option("--model", help="A model directory or Hugging Face id instead.")]
+
+
+@app.command()
+def run(
+    engine: Engine = "auto",
+    preset: PresetName = None,
+    model: ModelName = None,
+    pool_tokens: Annotated[
+        int, typer.Option(help="Size of the KV pool; rounded down to blocks.")
+    ] = DEFAULT_POOL_TOKENS,
+    document_tokens: Annotated[int, typer.Option(help="Length of the seeded document.")] = Knobs.document_tokens,
+    document: Annotated[list[Path] | None, typer.Option(help="A text file to use instead; may be repeated.")] = None,
+    repeats: Annotated[int, typer.Option(help="Times each step is measured.")] = Knobs.repeats,
+    max_tokens: Annotated[int, typer.Option(help="Tokens generated a request.")] = Knobs.max_tokens,
+    chunk_size: Annotated[int, typer.Option(help="LMCache's chunk, in tokens.")] = Knobs.chunk_tokens,
+    seed: Annotated[int, typer.Option(help="Seed of the documents.")] = Knobs.seed,
+    control: Annotated[bool, typer.Option(help="Also measure the same engine without LMCache.")] = True,
+    cache_dir: Annotated[Path, typer.Option(help="On the drive under test.")] = DEFAULT_CACHE_ROOT,
+    drive_gb_per_s: Annotated[float | None, typer.Option(help="Read bandwidth you measured, for the ceiling.")] = None,
+    port: Annotated[int, typer.Option(help="First of two ports on 127.0.0.1.")] = DEFAULT_PORT,
+    start_timeout: Annotated[
+        float, typer.Option(help="Seconds an engine may take to start.")
+    ] = DEFAULT_START_TIMEOUT_S,
+    url: Annotated[str | None, typer.Option(help="Measure a server that is already running.")] = None,
+    log: Annotated[Path | None, typer.Option(help="That server's log, for LMCache's own account.")] = None,
+    output: Annotated[Path, typer.Option(help="The result file; a PNG chart is written beside it.")] = LATEST,
+    dry_run_only: Annotated[bool, typer.Option("--dry-run", help="Print the commands and start nothing.")] = False,
+) -> None:
+    """Run the experiment and write the result file."""
+    knobs = Knobs(pool_tokens, document_tokens, chunk_size, repeats, max_tokens, seed, control)
+    if url is None:
+        chosen = choose(preset, model, _engine(engine))
+        local = LocalRun(chosen, knobs, tuple(document or ()), cache_dir, port, start_timeout, drive_gb_per_s)
+        if dry_run_only:
+            for launch in dry_run(local):
+                _out.print(f"# {launch.arm}\n{launch.shell()}\n", markup=False, soft_wrap=True)
+            return
+        outcome.check_writable(output)
+        set_up(chosen.engine, chosen)
+        result = run_local(local)
+    else:
+        outcome.check_writable(output)
+        result = run_url(UrlRun(url, knobs, log))
+    outcome.write(result, output)
+    save_chart(result, output.with_suffix(".png"))
+    show(result, _out)
+    say(f"written: {output} and {output.with_suffix('.png').name}")
+    if not result.valid:
+        raise typer.Exit(1)
+
+
+@app.command()
+def setup(engine: Engine = "auto") -> None:
+    """Install the engine into its own environment. Running it again resumes or does nothing."""
+    name = _engine(engine)
+    set_up(name, choose(None, None, name))
+    say(f"the {name} engine is ready")
+
+
+@app.command("show")
+def show_result(file: Annotated[Path, typer.Argument(help="A result file.")] = LATEST) -> None:
+    """Print a result file's table and verdict."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise LabError(f"cannot read {file}: {error}") from error
+    try:
+        show(read_result(text), _out)
+    except KvtiersError as error:
+        raise LabError(f"{file}: {error}") from error
+
+
+@app.command()
+def models() -> None:
+    """List the presets."""
+    table = Table("preset", "engine", "model", "KV a token", "what it is")
+    for preset in PRESETS.values():
+        size = format_bytes(preset.kv_bytes_per_token or 0)
+        table.add_row(preset.name, preset.engine, Path(preset.model).name, size, preset.about)
+    _out.print(table)
+
+
+def main() -> None:
+    """Entry point: every fault the user can put right is one message, never a traceback."""
+    for number in _STOPPING_SIGNALS:
+        signal.signal(number, _interrupt)
+    try:
+        app(standalone_mode=True)
+    except (LabError, KvtiersError) as error:
+        _fail(str(error), 1)
+    except _Interrupted:
+        _fail("interrupted: the engines are stopped, no result was written", INTERRUPTED)
+
+
+def _engine(name: str) -> str:
+    if name == "auto":
+        return "cuda" if gpu_name() else "cpu"
+    if name not in ("cpu", "cuda"):
+        raise LabError(f"--engine must be cpu, cuda or auto, got {name!r}")
+    return name
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    for other in _STOPPING_SIGNALS:  # stopping has begun; an impatient second Ctrl-C must not break it off
+        signal.signal(other, signal.SIG_IGN)
+    raise _Interrupted
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    Console(stderr=True, highlight=False).print(f"error: {message}", markup=False, soft_wrap=True)
+    raise SystemExit(code)

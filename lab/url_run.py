@@ -1,0 +1,90 @@
+"""A run against a server that somebody else started: no control, no change of its pool, evidence from what it shows."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from kvtiers.results import Arm, Mode, Model, Result, Settings
+from lab.client import Client, served_model
+from lab.counters import pool_size
+from lab.documents import TokenSource, ids_of_words
+from lab.errors import LabError
+from lab.evidence import EngineLog
+from lab.launch import Knobs, check_document
+from lab.machine import describe
+from lab.outcome import Outcome, assemble, collect, versions
+from lab.scenarios import Experiment, Server
+
+# Bounded on purpose: pushing a document out of a large pool costs its whole size in prefill, every repeat.
+MAX_FLOOD_TOKENS = 400_000
+
+
+@dataclass(frozen=True)
+class UrlRun:
+    """Which server, and its log where we may read it."""
+
+    url: str
+    knobs: Knobs
+    log: Path | None = None
+
+
+def run_url(wanted: UrlRun) -> Result:
+    """Measure a foreign server.
+
+    Raises:
+        LabError: no vLLM server there, no such log, or a pool too large to flood.
+    """
+    knobs = wanted.knobs
+    check_document(knobs.document_tokens, knobs.chunk_tokens)
+    if wanted.log and not wanted.log.is_file():
+        raise LabError(f"no log file {wanted.log}")
+    model = served_model(wanted.url)
+    client = Client(wanted.url, model)
+    try:
+        pool_tokens, block_tokens = pool_size(client)
+        floods = _floods(pool_tokens, knobs)
+        source = TokenSource(ids_of_words(client), knobs.seed)
+        experiment = Experiment(
+            documents=(source.document("seeded", knobs.document_tokens),),
+            source=source,
+            flood_tokens=knobs.document_tokens,
+            floods=floods,
+            repeats=knobs.repeats,
+            max_tokens=knobs.max_tokens,
+            chunk_tokens=None,
+        )
+        server = Server(Arm.LMCACHE, client, lambda: None, EngineLog(wanted.log) if wanted.log else None)
+        outcome = Outcome()
+        collect(experiment, [server], outcome)
+    finally:
+        client.close()
+    return assemble(
+        outcome,
+        mode=Mode.URL,
+        versions=versions(),
+        machine=describe(Path.cwd()),
+        model=Model(model, None, None),
+        settings=Settings(
+            pool_tokens=pool_tokens,
+            block_tokens=block_tokens,
+            chunk_tokens=None,
+            document_tokens=(knobs.document_tokens,),
+            flood_tokens=knobs.document_tokens,
+            repeats=knobs.repeats,
+            max_tokens=knobs.max_tokens,
+            seed=knobs.seed,
+            threads=None,
+            direct_io=None,
+        ),
+        engines=(),
+        drive=None,
+    )
+
+
+def _floods(pool_tokens: int, knobs: Knobs) -> int:
+    """How many other documents it takes to push one out of the pool."""
+    if pool_tokens > MAX_FLOOD_TOKENS:
+        raise LabError(
+            f"the server's KV pool holds {pool_tokens:,} tokens; pushing a document out of it would cost more than "
+            f"{MAX_FLOOD_TOKENS:,} tokens of prefill a repeat. Start it with a smaller --num-gpu-blocks-override"
+        )
+    return max(2, -(-pool_tokens // knobs.document_tokens) + 1)

@@ -1,0 +1,69 @@
+"""Small, plausible results for tests. Times are made up and round."""
+
+from dataclasses import replace
+
+from kvtiers.evidence import Counters, Evidence, RequestLog, Step
+from kvtiers.results import SCHEMA, Arm, Machine, Mode, Model, Result, Sample, Settings, Versions
+from kvtiers.summary import summarize
+
+TOKENS = 1330
+KV_BYTES = 16384
+_LOGGED = {Step.COLD: (0, 0, 0, 0), Step.GPU_HIT: (1280, 1280, 0, 0), Step.SSD_REUSE: (0, 1280, 1280, 1280)}
+
+
+def evidence(step: Step, with_log: bool = True) -> Evidence:
+    """What a step shows when all is well."""
+    counters = {
+        Step.COLD: Counters(TOKENS, 0, TOKENS, 0),
+        Step.GPU_HIT: Counters(TOKENS, 1280, 50, 0),
+        Step.SSD_REUSE: Counters(TOKENS, 0, TOKENS, 1280),
+        Step.EVICTED_RECOMPUTE: Counters(TOKENS, 0, 0, 0),
+    }[step]
+    log = None
+    if with_log and step in _LOGGED:
+        computed, hit, load, retrieved = _LOGGED[step]
+        log = RequestLog("Reqid: …", TOKENS, computed, hit, load, retrieved, 0.014, 0, 0.0)
+    return Evidence(log, counters, (7, 8, 9))
+
+
+def sample(arm: Arm, step: Step, ttft_s: float, repeat: int = 1) -> Sample:
+    """A sample that is what its name says."""
+    return Sample(arm, step, "seeded", repeat, TOKENS, ttft_s, 0.015, evidence(step, arm is Arm.LMCACHE))
+
+
+def result() -> Result:
+    """A valid run of two repeats on both arms, with a ceiling."""
+    samples = tuple(
+        sample(arm, step, ttft_s * (1 + 0.1 * repeat), repeat)
+        for repeat in (0, 1, 2)
+        for arm, step, ttft_s in (
+            (Arm.LMCACHE, Step.COLD, 0.9),
+            (Arm.LMCACHE, Step.GPU_HIT, 0.05),
+            (Arm.LMCACHE, Step.SSD_REUSE, 0.08),
+            (Arm.CONTROL, Step.COLD, 0.85),
+            (Arm.CONTROL, Step.GPU_HIT, 0.05),
+            (Arm.CONTROL, Step.EVICTED_RECOMPUTE, 0.85),
+        )
+    )
+    return Result(
+        schema=SCHEMA,
+        valid=True,
+        problems=(),
+        created="2026-11-29T12:00:00+00:00",
+        mode=Mode.CPU,
+        versions=Versions("0.32.0", "0.5.6", "2.13.0", "3.11.7", "0.1.0"),
+        machine=Machine("a CPU", 2, 8 * 1024**3, "", "Linux", "a drive", "ext4"),
+        model=Model("tiny", "fp32", float(KV_BYTES)),
+        settings=Settings(2688, 128, 256, (TOKENS,), 1345, 3, 32, 0, 1, True),
+        engines=(),
+        samples=samples,
+        summary=summarize(samples, KV_BYTES, 1.0, "measured"),
+    )
+
+
+def with_sample(index: int, **changes: object) -> Result:
+    """The valid result with one sample changed and nothing else."""
+    good = result()
+    samples = list(good.samples)
+    samples[index] = replace(samples[index], **changes)  # type: ignore[arg-type]
+    return replace(good, samples=tuple(samples))

@@ -1,0 +1,43 @@
+"""A sample is what its name says only if the log and the counters say so too."""
+
+from dataclasses import replace
+
+import pytest
+
+from kvtiers.evidence import Counters, Evidence, Step, contradictions
+from tests.core.builders import TOKENS, evidence
+
+
+@pytest.mark.parametrize("step", Step)
+@pytest.mark.parametrize("with_log", [True, False])
+def test_good_evidence_contradicts_nothing(step: Step, with_log: bool) -> None:
+    assert contradictions(step, TOKENS, evidence(step, with_log)) == ()
+
+
+@pytest.mark.parametrize("named", Step)
+@pytest.mark.parametrize("really", Step)
+def test_no_step_passes_for_another(named: Step, really: Step) -> None:
+    by_counters_alone = bool(contradictions(named, TOKENS, evidence(really, with_log=False)))
+    alike = {named, really} == {Step.COLD, Step.EVICTED_RECOMPUTE} or named is really
+    assert by_counters_alone is not alike
+
+
+def test_a_planned_load_that_did_not_happen_is_caught() -> None:
+    good = evidence(Step.SSD_REUSE)
+    assert good.log is not None
+    broken = replace(good, log=replace(good.log, retrieved_tokens=256))
+    assert contradictions(Step.SSD_REUSE, TOKENS, broken) == ("LMCache planned to load 1280 tokens and retrieved 256",)
+
+
+def test_another_client_on_the_server_is_caught() -> None:
+    shared = Evidence(None, Counters(2 * TOKENS, 0, 2 * TOKENS, 0), (1,))
+    assert "another client" in contradictions(Step.COLD, TOKENS, shared)[0]
+
+
+def test_the_engine_still_holding_tokens_is_not_a_reuse_from_ssd() -> None:
+    held = replace(evidence(Step.SSD_REUSE), counters=Counters(TOKENS, 128, TOKENS - 128, 1152))
+    assert contradictions(Step.SSD_REUSE, TOKENS, held) == ("the engine still held 128 tokens in its own prefix cache",)
+
+
+def test_an_answer_without_a_token_proves_nothing() -> None:
+    assert contradictions(Step.COLD, TOKENS, replace(evidence(Step.COLD), token_ids=())) == ("no token was generated",)

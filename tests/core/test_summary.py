@@ -1,0 +1,44 @@
+import pytest
+
+from kvtiers.evidence import Step
+from kvtiers.results import Arm
+from kvtiers.summary import summarize
+from tests.core.builders import KV_BYTES, result, sample
+
+
+def test_medians_with_their_spread() -> None:
+    row = result().summary.step(Arm.LMCACHE, Step.COLD)
+    assert row is not None
+    assert (row.ttft.median_s, row.ttft.min_s, row.ttft.max_s) == pytest.approx((0.99, 0.9, 1.08))
+
+
+def test_ratios_are_between_medians() -> None:
+    summary = result().summary
+    assert summary.cold_over_ssd_reuse == pytest.approx(0.9 / 0.08)
+    assert summary.evicted_recompute_over_ssd_reuse == pytest.approx(0.85 / 0.08)
+    assert summary.cold_over_control_cold == pytest.approx(0.9 / 0.85)
+
+
+def test_the_prefill_rate_comes_from_requests_that_store_nothing() -> None:
+    assert result().summary.prefill_tokens_per_s == pytest.approx(1330 / (0.85 * 1.1))
+
+
+def test_the_reuse_is_split_into_the_load_and_the_tail() -> None:
+    parts = result().summary.reuse_parts
+    assert parts is not None
+    assert (parts.tail_tokens, parts.retrieve_s) == (50, 0.014)
+    assert parts.rest_s == pytest.approx(0.088 - 0.014)
+
+
+def test_without_a_drive_there_is_no_ceiling_and_without_a_step_no_ratio() -> None:
+    summary = summarize([sample(Arm.LMCACHE, Step.COLD, 0.9)], KV_BYTES)
+    assert summary.ceiling is None
+    assert summary.cold_over_ssd_reuse is None
+    assert summary.reuse_parts is None
+    assert summarize([], None).steps == ()
+
+
+def test_the_discount_is_the_measured_part_of_the_ceiling() -> None:
+    ceiling = result().summary.ceiling
+    assert ceiling is not None
+    assert ceiling.effective_bandwidth_discount == pytest.approx((0.9 / 0.08) / ceiling.speedup)

@@ -1,0 +1,60 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvtiers.errors import KvtiersError
+from kvtiers.tiers import Reason, Tier, Traffic, judge, load_back_s
+from kvtiers.units import GIB, KIB
+
+KV = 128 * KIB
+ORDER = [Tier.VRAM, Tier.CPU, Tier.SSD]
+
+
+def test_one_long_user_fits_in_cpu_ram() -> None:
+    verdict = judge(Traffic(131_072, 1, reused=True), KV, free_vram_gib=10, cpu_ram_gib=64)
+    assert (verdict.tier, verdict.reason) == (Tier.CPU, Reason.FITS_CPU)
+    assert verdict.needed_bytes == 16 * GIB
+
+
+def test_many_users_not_one_long_request_need_an_ssd() -> None:
+    assert judge(Traffic(131_072, 20, reused=True), KV, 10, 64).tier is Tier.SSD
+
+
+def test_fp8_kv_brings_the_same_load_back_into_vram() -> None:
+    assert judge(Traffic(131_072, 1, reused=True), KV / 2, 10, 64).tier is Tier.VRAM
+
+
+def test_without_reuse_no_tier_helps_however_large() -> None:
+    verdict = judge(Traffic(1e6, 100, reused=False), KV, 10, 64)
+    assert (verdict.tier, verdict.reason) == (Tier.NONE, Reason.NOT_REUSED)
+
+
+@given(
+    tokens=st.floats(1, 1e7),
+    users=st.floats(1, 1e4),
+    vram=st.floats(0, 1e4),
+    ram=st.floats(0, 1e4),
+    more=st.floats(1, 10),
+)
+def test_more_users_never_move_the_verdict_nearer(
+    tokens: float, users: float, vram: float, ram: float, more: float
+) -> None:
+    fewer = judge(Traffic(tokens, users, reused=True), KV, vram, ram).tier
+    many = judge(Traffic(tokens, users * more, reused=True), KV, vram, ram).tier
+    assert ORDER.index(many) >= ORDER.index(fewer)
+
+
+@pytest.mark.parametrize(("vram", "ram"), [(-1, 64), (10, float("nan"))])
+def test_absurd_memory_is_refused(vram: float, ram: float) -> None:
+    with pytest.raises(KvtiersError, match="must be a number of GiB"):
+        judge(Traffic(1000, 1, reused=True), KV, vram, ram)
+
+
+def test_nearer_tiers_bring_a_prefix_back_sooner() -> None:
+    times = [load_back_s(tier, 10_000, KV) for tier in (Tier.VRAM, Tier.CPU, Tier.SSD, Tier.REMOTE)]
+    assert times == sorted(times)
+
+
+def test_no_tier_has_no_load_time() -> None:
+    with pytest.raises(KvtiersError, match="holds nothing"):
+        load_back_s(Tier.NONE, 10_000, KV)

@@ -1,0 +1,38 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvtiers.errors import KvtiersError
+from kvtiers.units import GB, GIB, format_bytes, format_seconds, positive
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [
+        (0, "0 B"),
+        (656, "656 B"),
+        (131072, "128 KiB"),
+        (16 * GIB, "16 GiB"),
+        (1.5 * GIB, "1.5 GiB"),
+        (2**50, "1,024 TiB"),
+    ],
+)
+def test_sizes_are_binary_and_short(size_bytes: float, text: str) -> None:
+    assert format_bytes(size_bytes) == text
+
+
+@pytest.mark.parametrize(
+    ("time_s", "text"), [(2.274, "2.27 s"), (0.0193, "19.3 ms"), (5e-6, "5 µs"), (0, "0 s"), (121.0, "121 s")]
+)
+def test_durations_pick_their_unit(time_s: float, text: str) -> None:
+    assert format_seconds(time_s) == text
+
+
+def test_a_gib_is_seven_percent_more_than_a_gb() -> None:
+    assert pytest.approx(1.0737, abs=1e-4) == GIB / GB
+
+
+@given(st.one_of(st.floats(max_value=0), st.just(float("nan")), st.just(float("inf")), st.booleans(), st.text()))
+def test_what_is_not_a_number_above_zero_is_refused_by_name(value: object) -> None:
+    with pytest.raises(KvtiersError, match="bandwidth_gb_per_s"):
+        positive("bandwidth_gb_per_s", value)  # type: ignore[arg-type]

@@ -1,0 +1,68 @@
+import threading
+from pathlib import Path
+
+import pytest
+
+from lab.chunks import ChunkFiles, check_cache_root, run_directory, supports_direct_io
+from lab.errors import LabError
+from lab.machine import mount_of
+
+
+def test_memory_and_the_root_are_no_drives(tmp_path: Path) -> None:
+    assert mount_of(Path("/dev/shm")).file_system == "tmpfs"
+    with pytest.raises(LabError, match="is memory, not a drive"):
+        check_cache_root(Path("/dev/shm/kvtiers-test"), 0)
+    assert not Path("/dev/shm/kvtiers-test").exists()
+    with pytest.raises(LabError, match="must not be /"):
+        check_cache_root(tmp_path / ("../" * 20), 0)
+
+
+def test_a_drive_without_room_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="the run writes about 1,024 TiB of KV"):
+        check_cache_root(tmp_path, 2**50)
+
+
+def test_a_cache_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LabError, match="cannot make the cache directory"):
+        check_cache_root(tmp_path / "file" / "cache", 0)
+
+
+def test_a_run_deletes_its_own_directory_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("precious")
+    with run_directory(tmp_path) as directory:
+        (directory / "chunk.pt").write_bytes(b"x")
+    assert not directory.exists()
+    assert (tmp_path / "mine").read_text() == "precious"
+
+
+def test_waiting_ends_when_the_last_chunk_is_whole(tmp_path: Path) -> None:
+    files = ChunkFiles(tmp_path, chunk_bytes=4096, direct_io=False)
+    (tmp_path / "one.pt").write_bytes(b"x" * 4096)
+    (tmp_path / "two.pt").write_bytes(b"x" * 100)
+    asked = threading.Event()
+
+    def finish_the_second() -> None:
+        asked.set()
+        (tmp_path / "two.pt").write_bytes(b"x" * 4096)
+
+    files.await_written(2, finish_the_second)
+    assert asked.is_set()
+
+
+def test_waiting_in_vain_ends_with_the_reason(tmp_path: Path) -> None:
+    def engine_is_gone() -> None:
+        raise LabError("the engine was killed")
+
+    with pytest.raises(LabError, match="the engine was killed"):
+        ChunkFiles(tmp_path, 4096, direct_io=False).await_written(1, engine_is_gone)
+
+
+def test_the_drive_is_measured_past_the_page_cache_or_not_at_all(tmp_path: Path) -> None:
+    assert ChunkFiles(tmp_path, 4096, direct_io=True).read_gb_per_s() is None
+    (tmp_path / "chunk.pt").write_bytes(b"x" * 4096 * 64)
+    assert ChunkFiles(tmp_path, 4096, direct_io=False).read_gb_per_s() is None
+    if supports_direct_io(tmp_path):
+        bandwidth = ChunkFiles(tmp_path, 4096, direct_io=True).read_gb_per_s()
+        assert bandwidth is not None
+        assert bandwidth > 0

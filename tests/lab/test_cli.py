@@ -1,0 +1,82 @@
+"""Commands as a user types them. None of these starts an engine."""
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kvtiers.results import dump
+from lab.engine import require_free_port
+from lab.errors import LabError
+from lab.paths import REPOSITORY
+from tests.core.builders import evidence, result, with_sample
+
+
+def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "lab", *arguments], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("command", [(), ("run",), ("setup",), ("show",), ("models",)])
+def test_help_is_there(command: tuple[str, ...]) -> None:
+    done = lab(*command, "--help")
+    assert done.returncode == 0
+    assert "Usage" in done.stdout
+
+
+def test_a_dry_run_prints_both_arms_and_starts_nothing() -> None:
+    done = lab("run", "--dry-run", "--engine", "cuda", "--preset", "qwen3-4b-awq")
+    assert done.returncode == 0
+    assert "# lmcache" in done.stdout
+    assert "# control" in done.stdout
+    assert "--num-gpu-blocks-override 169" in done.stdout
+
+
+def test_show_prints_the_table_and_the_verdict(tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    file.write_text(dump(result()))
+    done = lab("show", str(file))
+    assert done.returncode == 0
+    assert "C 0  H 1280  L 1280" in done.stdout
+    assert "11.2x faster to the first token than cold" in done.stdout
+
+
+def test_a_corrupt_result_is_one_message(tmp_path: Path) -> None:
+    file = tmp_path / "latest.json"
+    for text in ("{", dump(result())[:500], dump(with_sample(0, evidence=evidence(result().samples[1].step)))):
+        file.write_text(text)
+        done = lab("show", str(file))
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"error: {file}: ")
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("run", "--engine", "tpu"), "--engine must be cpu, cuda or auto"),
+        (("run", "--engine", "cpu", "--preset", "nope", "--dry-run"), "no preset 'nope'"),
+        (("run", "--engine", "cpu", "--document-tokens", "200", "--dry-run"), "fills no chunk of 256"),
+        (("run", "--engine", "cpu", "--output", "/proc/nowhere/result.json"), "cannot make /proc/nowhere"),
+        (("run", "--url", "http://127.0.0.1:9"), "no answer from http://127.0.0.1:9"),
+        (("show", "/nowhere/latest.json"), "cannot read /nowhere/latest.json"),
+    ],
+)
+def test_bad_input_is_one_message_and_no_traceback(arguments: tuple[str, ...], message: str) -> None:
+    done = lab(*arguments)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+    assert message in done.stderr.replace("\n", " ")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_taken_port_is_named() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(LabError, match=f"port {port} on 127.0.0.1 is in use"):
+            require_free_port(port)

@@ -1,0 +1,117 @@
+"""Faults that a real engine cannot be made to show on demand, from a small server that shows them."""
+
+import contextlib
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from lab.client import Client, RequestError, served_model
+
+
+def _event(**data: object) -> bytes:
+    return b"data: " + json.dumps(data).encode() + b"\n\n"
+
+
+TOKEN = _event(choices=[{"text": "a", "token_ids": [5]}])
+STREAMS = {
+    "good": _event(choices=[{"text": "", "token_ids": [], "prompt_token_ids": [1, 2]}])
+    + TOKEN
+    + TOKEN
+    + _event(choices=[], usage={"prompt_tokens": 2})
+    + b"data: [DONE]\n\n",
+    "no ids": _event(choices=[{"text": "a"}]) + _event(choices=[{"text": "b"}]) + b"data: [DONE]\n\n",
+    "error": TOKEN + _event(error={"message": "KV load failed"}),
+    "garbage": b"data: {not json\n\n",
+    "a list": b"data: []\n\n",
+    "empty": b"data: [DONE]\n\n",
+}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        name = body["model"]
+        if name == "busy":
+            self._answer(503, b"overloaded")
+        elif name == "cut":
+            self.send_response(200)
+            self.send_header("content-length", "100000")
+            self.end_headers()
+            self.wfile.write(TOKEN)
+            self.close_connection = True
+        else:
+            self._answer(200, STREAMS[name])
+
+    def do_GET(self) -> None:
+        self._answer(200, b'{"data": []}')
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+    def _answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+@contextlib.contextmanager
+def _client(url: str, stream: str) -> Iterator[Client]:
+    client = Client(url, stream)
+    yield client
+    client.close()
+
+
+def test_time_to_first_token_skips_an_empty_first_chunk(url: str) -> None:
+    with _client(url, "good") as client:
+        completion = client.complete([1, 2], 2, "r")
+    assert completion.token_ids == (5, 5)
+    assert completion.text == "aa"
+    assert completion.prompt_tokens == 2
+    assert completion.ttft_s > 0
+
+
+def test_a_server_without_token_ids_still_gives_times(url: str) -> None:
+    with _client(url, "no ids") as client:
+        completion = client.complete([1], 2, "r")
+    assert (completion.token_ids, completion.text) == ((), "ab")
+    assert completion.tpot_s >= 0
+
+
+@pytest.mark.parametrize(
+    ("stream", "message"),
+    [
+        ("busy", "answered 503: overloaded"),
+        ("cut", "broke"),
+        ("error", "KV load failed"),
+        ("garbage", "not JSON"),
+        ("a list", "not an object"),
+        ("empty", "held no token"),
+    ],
+)
+def test_a_fault_is_one_message(url: str, stream: str, message: str) -> None:
+    with _client(url, stream) as client, pytest.raises(RequestError, match=message):
+        client.complete([1, 2], 2, "r")
+
+
+def test_a_server_without_models_is_not_taken_for_one(url: str) -> None:
+    with pytest.raises(RequestError, match="does not list a model"):
+        served_model(url)
+
+
+def test_nobody_there(url: str) -> None:
+    with pytest.raises(RequestError, match="no answer from"):
+        served_model("http://127.0.0.1:9")

@@ -1,0 +1,156 @@
+"""The exact commands of both arms, for every preset. What is tested here is what --dry-run prints."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kvtiers.results import Arm
+from lab.errors import LabError
+from lab.launch import Knobs, Launch, flood_tokens, pool_for
+from lab.local_run import LocalRun, dry_run
+from lab.paths import ENGINES, engine_python
+from lab.presets import PRESETS, choose
+
+TELEMETRY_OFF = {"DO_NOT_TRACK": "1", "VLLM_NO_USAGE_STATS": "1", "LMCACHE_TRACK_USAGE": "false"}
+
+
+def _launches(preset: str) -> tuple[Launch, Launch]:
+    lmcache, control = dry_run(LocalRun(PRESETS[preset], Knobs()))
+    return lmcache, control
+
+
+def _option(launch: Launch, name: str) -> str:
+    return launch.command[launch.command.index(name) + 1]
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_both_arms_differ_in_lmcache_and_the_port_and_in_nothing_else(preset: str) -> None:
+    lmcache, control = _launches(preset)
+    assert (lmcache.arm, control.arm) == (Arm.LMCACHE, Arm.CONTROL)
+    assert _option(lmcache, "--port") == "8100"
+    assert _option(control, "--port") == "8101"
+    own = {"--kv-transfer-config", _option(lmcache, "--kv-transfer-config"), "8100"}
+    assert [part for part in lmcache.command if part not in own] == [p for p in control.command if p != "8101"]
+    added = {name for name in lmcache.environment if name not in control.environment}
+    assert all(name.startswith("LMCACHE_") or name == "PYTHONPATH" for name in added)
+    assert control.environment.items() <= lmcache.environment.items()
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_engine_binds_to_loopback_says_nothing_to_anybody_and_hashes_alike(preset: str) -> None:
+    for launch in _launches(preset):
+        assert _option(launch, "--host") == "127.0.0.1"
+        assert launch.environment.items() >= TELEMETRY_OFF.items()
+        assert launch.environment["PYTHONHASHSEED"] == "0"
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_lmcache_keeps_to_the_ssd_so_that_a_hit_can_come_from_nowhere_else(preset: str) -> None:
+    environment = _launches(preset)[0].environment
+    assert environment["LMCACHE_LOCAL_CPU"] == "false"
+    assert environment["LMCACHE_LOCAL_DISK"].startswith("file:///")
+    assert float(environment["LMCACHE_MAX_LOCAL_DISK_SIZE"]) >= 1
+    assert environment["LMCACHE_PRE_CACHING_HASH_ALGORITHM"] == "sha256"
+    assert environment["LMCACHE_CHUNK_SIZE"] == "256"
+    assert json.loads(environment["LMCACHE_EXTRA_CONFIG"]) == {"use_odirect": True}
+
+
+@pytest.mark.parametrize(
+    ("preset", "model", "blocks", "block_size", "connector"),
+    [
+        ("tiny", "tiny", "22", "128", "LMCacheCPUConnectorV1"),
+        ("qwen3-0.6b", "Qwen/Qwen3-0.6B", "169", "16", "LMCacheConnectorV1"),
+        ("qwen3-1.7b-fp8", "Qwen/Qwen3-1.7B-FP8", "169", "16", "LMCacheConnectorV1"),
+        ("qwen3-4b-awq", "Qwen/Qwen3-4B-AWQ", "169", "16", "LMCacheConnectorV1"),
+    ],
+)
+def test_the_pool_is_cut_to_the_same_tokens_whatever_the_block(
+    preset: str, model: str, blocks: str, block_size: str, connector: str
+) -> None:
+    lmcache, control = _launches(preset)
+    for launch in (lmcache, control):
+        assert _option(launch, "--model").endswith(model)
+        assert _option(launch, "--num-gpu-blocks-override") == blocks
+        assert _option(launch, "--block-size") == block_size
+        assert _option(launch, "--max-model-len") == "2688"
+    transfer = json.loads(_option(lmcache, "--kv-transfer-config"))
+    assert (transfer["kv_connector"], transfer["kv_role"]) == (connector, "kv_both")
+    assert transfer["kv_load_failure_policy"] == "recompute"
+
+
+def test_the_cpu_engine_uses_our_connector_the_same_threads_and_no_network() -> None:
+    lmcache, control = _launches("tiny")
+    assert lmcache.environment["PYTHONPATH"] == str(ENGINES / "cpu")
+    assert lmcache.command[0] == str(engine_python("cpu"))
+    assert lmcache.environment["OMP_NUM_THREADS"] == control.environment["OMP_NUM_THREADS"]
+    assert lmcache.environment["HF_HUB_OFFLINE"] == "1"
+
+
+def test_the_gpu_engine_may_download_its_model() -> None:
+    assert "HF_HUB_OFFLINE" not in _launches("qwen3-0.6b")[0].environment
+
+
+def test_settings_of_the_shell_do_not_leak_into_the_experiment() -> None:
+    launch = _launches("tiny")[1]
+    inherited = {"LMCACHE_LOCAL_CPU": "true", "VLLM_USE_V1": "0", "HOME": "/home/somebody"}
+    environment = launch.process_environment(inherited)
+    assert environment["HOME"] == "/home/somebody"
+    assert "LMCACHE_LOCAL_CPU" not in environment
+    assert "VLLM_USE_V1" not in environment
+
+
+def test_no_control_means_one_engine() -> None:
+    assert len(dry_run(LocalRun(PRESETS["tiny"], Knobs(control=False)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"document_tokens": 256}, "fills no chunk of 256"),
+        ({"document_tokens": 1280}, "is a multiple of the chunk"),
+        ({"document_tokens": 2687}, "do not fit the pool of 2688 tokens: at most 2656"),
+        ({"chunk_tokens": 200}, "not a multiple of the engine's block of 128"),
+        ({"chunk_tokens": 0}, "--chunk-size must be at least 1"),
+        ({"repeats": 0}, "--repeats must be at least 1"),
+        ({"max_tokens": 0}, "--max-tokens must be at least 1"),
+        ({"pool_tokens": 100}, "do not fit the pool"),
+    ],
+)
+def test_knobs_that_cannot_work_are_explained(changes: dict[str, int], message: str) -> None:
+    with pytest.raises(LabError, match=message):
+        pool_for(
+            replace(Knobs(), **changes),  # type: ignore[arg-type]
+            128,
+            16384,
+        )
+
+
+@pytest.mark.parametrize("document", [300, 1330, 2600])
+def test_two_floods_are_at_least_the_pool(document: int) -> None:
+    pool = pool_for(replace(Knobs(), document_tokens=document), 128, 16384)
+    flood = flood_tokens(document, pool)
+    assert 2 * flood >= pool.tokens
+    assert flood < pool.tokens
+
+
+def test_a_model_directory_needs_a_config(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match=r"has no config\.json"):
+        choose(None, str(tmp_path), "cpu")
+    (tmp_path / "config.json").write_text("{}")
+    assert choose(None, str(tmp_path), "cpu").model == str(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("preset", "model", "engine", "message"),
+    [
+        ("huge", None, "cpu", "no preset 'huge'"),
+        ("tiny", None, "cuda", "is for --engine cpu"),
+        ("tiny", "a/b", "cpu", "exclude each other"),
+        (None, "./nowhere", "cpu", "neither a directory nor an id"),
+    ],
+)
+def test_a_wrong_choice_of_model_is_explained(preset: str | None, model: str | None, engine: str, message: str) -> None:
+    with pytest.raises(LabError, match=message):
+        choose(preset, model, engine)
