@@ -26,13 +26,19 @@ def compress_site(folder: Path, cache: Path) -> None:
 def _compress(path: Path, cache: Path) -> None:
     content = path.read_bytes()
     key = hashlib.sha256(content).hexdigest()
-    large = len(content) > LARGE_BYTES
     for suffix in (".br", ".gz"):
         kept = cache / (key + suffix)
         if not kept.is_file():
             if suffix == ".br":
-                packed = brotli.compress(content, quality=6 if large else 9, lgwin=24)
+                packed = brotli.compress(content, quality=_quality(path, len(content)), lgwin=24)
             else:
                 packed = gzip.compress(content, 6, mtime=0)
             kept.write_bytes(packed)
         shutil.copy(kept, path.with_name(path.name + suffix))
+
+
+def _quality(path: Path, size: int) -> int:
+    """The memory image is most of what travels: it is worth a minute of compression. The rest is not."""
+    if path.name.startswith("memory-"):
+        return 11
+    return 6 if size > LARGE_BYTES else 9

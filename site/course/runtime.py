@@ -18,6 +18,7 @@ from course.sources import fetch, load_sources, unpack_tar
 
 COMPILED = ("msgspec", "numpy", "matplotlib", "contourpy", "kiwisolver", "pillow")
 ZIP, SITE_PACKAGES = "/lib/python314.zip/", "/lib/python3.14/site-packages/"
+CHART_FONT = "DejaVuSans.ttf"
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 STDLIB_SKIP = re.compile(r"^(idlelib|turtledemo|lib2to3|ensurepip|tkinter|turtle\.py|pydoc_data|test|wsgiref|xmlrpc)\b")
@@ -44,7 +45,7 @@ def build_runtime(site: Path, package: Path, notebooks: Path, cache: Path, out: 
     Downloads and work files live in `cache`.
 
     What the browser gets: Pyodide's core, a memory image of a Python that has imported what every lesson needs
-    (`memory.bin`), the compiled libraries and data files it goes with (`start.bin`), and everything else in
+    (`memory-N.bin`), the compiled libraries and data files it goes with (`start.bin`), and everything else in
     `rest.bin`, which is only fetched when a notebook imports something that is not in the image.
     """
     files = fetch(load_sources(site / "runtime" / "sources.json"), cache / "downloads")
@@ -68,11 +69,10 @@ def build_runtime(site: Path, package: Path, notebooks: Path, cache: Path, out: 
 
     for name in ("pyodide.core.mjs", "pyodide.asm.wasm"):
         shutil.copy(core / name, out / name)
-    shutil.copy(core / "boot.mjs", out / "pyodide.asm.mjs")
     _write_zip(out / "python_stdlib.zip", [], pure)
     info = json.loads((core / "pyodide-lock.json").read_text())["info"]
     (out / "pyodide-lock.json").write_text(json.dumps({"info": info, "packages": {}}))
-    _write_bundles(pure, compiled, out)
+    _write_bundles(pure, compiled, out, (core / "boot.mjs").read_text())
 
 
 def _unpack_all(files: dict[str, Path], pure: Path, compiled: Path) -> None:
@@ -119,24 +119,26 @@ def _trim(metadata: Path) -> None:
     (metadata / "RECORD").write_text("")
 
 
-def _write_bundles(pure: Path, compiled: Path, out: Path) -> None:
-    """Sort every file into the image (left out), `start.bin` or `rest.bin`."""
+def _write_bundles(pure: Path, compiled: Path, out: Path, boot: str) -> None:
+    """Sort every file into the image (left out), `start.bin` or `rest.bin`; tell `boot` the image's parts."""
     snapshot = json.loads((out / "snapshot.json").read_text())
     (out / "snapshot.json").unlink()
+    (out / "pyodide.asm.mjs").write_text(boot.replace("PARTS = []", f"PARTS = {json.dumps(snapshot['parts'])}"))
     in_image, linked = set(snapshot["imported"]), set(snapshot["libraries"])
     start: list[Path] = []
     rest: list[Path] = []
     for path in sorted(p for p in compiled.rglob("*") if p.is_file()):
         name = SITE_PACKAGES + path.relative_to(compiled).as_posix()
-        if name in linked or path.suffix not in (".pyc", ".so"):
+        if name in linked or path.suffix not in (".pyc", ".so", ".ttf") or path.name == CHART_FONT:
             start.append(path)
         elif name not in in_image:
             rest.append(path)
     late_pure = [p for p in sorted(pure.rglob("*")) if p.is_file() and ZIP + p.relative_to(pure).as_posix() not in in_image]
     late = [_module(p.relative_to(pure)) for p in late_pure if p.suffix == ".pyc"]
-    late += [_module(p.relative_to(compiled)) for p in rest]
+    late += [_module(p.relative_to(compiled)) for p in rest if p.suffix in (".pyc", ".so")]
     _write_zip(out.parent / "late.zip", late_pure, pure)
-    index = {"libraries": snapshot["libraries"], "mark": snapshot["mark"], "late": sorted(late)}
+    index = {"libraries": snapshot["libraries"], "mark": snapshot["mark"], "size": snapshot["size"]}
+    index["late"] = sorted(late)
     _write_bundle(out / "start.bin", index, {p.relative_to(compiled).as_posix(): p for p in start})
     late_zip = {"late.zip": out.parent / "late.zip"}
     _write_bundle(out / "rest.bin", {}, late_zip | {p.relative_to(compiled).as_posix(): p for p in rest})

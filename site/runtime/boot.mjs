@@ -3,6 +3,7 @@
 import createCore from "./pyodide.core.mjs";
 
 const ZIP = "/lib/python314.zip";
+const PARTS = []; // the builder writes their names here
 
 // The C library copies its environment to the heap before anything else: it must be the same everywhere, or all
 // addresses shift. By itself it depends on the browser's language.
@@ -116,11 +117,11 @@ function fetchTheRest(Module) {
 
 export default async function createPyodideModule(settings) {
   const started = download("start.bin").then(unpack);
-  const image = download("memory.bin").then((buffer) => new Uint8Array(buffer));
+  const parts = PARTS.map(download);
   settings.API.config.packages = []; // all in the image
   settings.noInitialRun = true;
   const addTrampoline = holdBackTrampoline(settings);
-  const { files, libraries, mark, late } = await started;
+  const { files, libraries, mark, late, size } = await started;
   settings.preRun.push((Module) => {
     Object.assign(Module.ENV, ENVIRONMENT);
     writeFiles(Module.FS, Module.API.sitePackages, files);
@@ -128,7 +129,12 @@ export default async function createPyodideModule(settings) {
   settings.onRuntimeInitialized = () => linkLibraries(settings, libraries);
   const Module = await createCore(settings);
   if (heapMark(Module) !== mark) throw new Error("the memory image does not fit this browser");
-  const memory = await image;
+  const memory = new Uint8Array(size);
+  let at = 0;
+  for (const part of await Promise.all(parts)) {
+    memory.set(new Uint8Array(part), at);
+    at += part.byteLength;
+  }
   const { API } = Module;
   const finalize = API.finalizeBootstrap;
   API.finalizeBootstrap = () => {

@@ -36,6 +36,22 @@ function runConstructorsOnOpen(Module, constructors) {
   }
 }
 
+// What was freed still holds what it held; zeros compress to nothing.
+function cleanFreeMemory(Module) {
+  const end = () => Module.HEAPU32[Module._emscripten_get_sbrk_ptr() / 4];
+  const used = end();
+  const taken = [];
+  for (let size = 1 << 18; size >= 16; size /= 2) {
+    for (;;) {
+      const at = Module._malloc(size);
+      Module.HEAP8.fill(0, at, at + size);
+      taken.push(at);
+      if (at + size >= used) break;
+    }
+  }
+  for (const at of taken) Module._free(at);
+}
+
 async function start(libraries) {
   let mark;
   const py = await loadPyodide({
@@ -65,6 +81,8 @@ const first = await start([]);
 const libraries = Object.keys(first.py._module.LDSO.loadedLibsByName).filter((name) => name.endsWith(".so"));
 const { py, imported, mark } = await start(libraries);
 
+cleanFreeMemory(py._module);
+
 // What is installed is the browser's business; a snapshot may not hold it.
 for (const name of Object.keys(py.loadedPackages)) delete py.loadedPackages[name];
 // Python holds on to a few of Pyodide's own objects; each is found again by its name.
@@ -79,5 +97,11 @@ const memory = py.makeMemorySnapshot({
     throw new Error(`Python holds on to a JavaScript object: ${object?.constructor?.name} ${object}`);
   },
 });
-fs.writeFileSync(path.join(out, "memory.bin"), memory);
-fs.writeFileSync(path.join(out, "snapshot.json"), JSON.stringify({ libraries, mark, imported }));
+// In parts: they travel and unpack side by side.
+const PART_BYTES = 1 << 24;
+const parts = [];
+for (let at = 0; at < memory.length; at += PART_BYTES) {
+  parts.push(`memory-${parts.length}.bin`);
+  fs.writeFileSync(path.join(out, parts.at(-1)), memory.subarray(at, at + PART_BYTES));
+}
+fs.writeFileSync(path.join(out, "snapshot.json"), JSON.stringify({ libraries, mark, imported, parts, size: memory.length }));
