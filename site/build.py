@@ -32,7 +32,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Build the course into a folder of static files.")
     parser.add_argument("--out", type=Path, default=SITE / "dist")
     parser.add_argument("--cache", type=Path, default=SITE / ".cache")
-    parser.add_argument("--origin", default="http://127.0.0.1:8000", help="where the site will be served; for downloads")
+    parser.add_argument(
+        "--origin", default="http://127.0.0.1:8000", help="where the site will be served; for downloads"
+    )
     options = parser.parse_args()
     try:
         build(options.out.resolve(), options.cache.resolve(), options.origin.rstrip("/"))
@@ -83,7 +85,11 @@ def _stage(notebooks: list[Notebook], folder: Path) -> list[Notebook]:
 
 def _runtime(cache: Path, out: Path) -> str:
     """Build the browser's Python unless nothing it is made of has changed. Returns its folder's name."""
-    inputs = [*sorted((SITE / "runtime").iterdir()), SITE / "course" / "runtime.py", *sorted((PROJECT / "kvtiers").iterdir())]
+    inputs = [
+        *sorted((SITE / "runtime").iterdir()),
+        SITE / "course" / "runtime.py",
+        *sorted((PROJECT / "kvtiers").iterdir()),
+    ]
     inputs += sorted((PROJECT / "notebooks" / "en").glob("*.py"))
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in inputs if path.is_file())).hexdigest()[:12]
     name, built = f"python-{digest}", cache / "runtime"

@@ -70,7 +70,7 @@ class Handler(SimpleHTTPRequestHandler):
             self.wfile.write(body)
         return None
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+    def log_message(self, format: str, *args: Any) -> None:
         """Say nothing: the terminal shows the address, not each request."""
 
 

@@ -8,7 +8,7 @@ import shutil
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-import brotli
+import brotli  # type: ignore[import-untyped]
 
 SUFFIXES = frozenset({".html", ".css", ".js", ".mjs", ".json", ".svg", ".wasm", ".bin", ".py", ".txt"})
 SMALL_BYTES = 1024

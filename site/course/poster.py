@@ -98,15 +98,46 @@ def _plain(markup: object) -> str:
     return html.escape(html.unescape(re.sub(r"<[^>]+>", "", str(markup or "")))).strip()
 
 
+def _items(data: dict[str, object], name: str) -> list[str]:
+    """A list attribute, each item as plain text."""
+    items = data.get(name)
+    return [_plain(item) for item in items] if isinstance(items, list) else []
+
+
 def _replacement(kind: str, data: dict[str, object]) -> tuple[str, str]:
-    label = _plain(data.get("label"))
+    """What to write for marimo's element `kind`: before its content, and after it."""
+    control = _control(kind, data)
+    if control:
+        return f'<label class="control"><span>{_plain(data.get("label"))}</span>{control}</label>', ""
+    opening, closing = "", ""
+    match kind:
+        case "button" | "file":
+            opening = f"<button disabled>{_plain(data.get('label'))}</button>"
+        case "code-editor":
+            opening = f"<pre><code>{_plain(data.get('initial-value'))}</code></pre>"
+        case "stat":
+            parts = "".join(f"<span>{_plain(data.get(part))}</span>" for part in ("label", "value", "caption"))
+            opening = f'<div class="stat">{parts}</div>'
+        case "callout-output":
+            opening = f'<div class="callout {_plain(data.get("kind"))}">{data.get("html") or ""}</div>'
+        case "tabs":
+            opening = f'<div class="tab-names">{"".join(f"<span>{name}</span>" for name in _items(data, "tabs"))}</div>'
+        case "accordion":
+            folded = (f"<details><summary>{name}</summary></details>" for name in _items(data, "labels"))
+            opening, closing = f"{''.join(folded)}<div hidden>", "</div>"
+    return opening, closing
+
+
+def _control(kind: str, data: dict[str, object]) -> str:
+    """The locked native control for marimo's `kind`; empty when it is no control."""
     value = data.get("initial-value")
+    control = ""
     match kind:
         case "slider":
-            steps = data.get("steps")
-            shown = steps[int(str(value))] if isinstance(steps, list) and steps else value
+            steps = _items(data, "steps")
+            shown = steps[int(str(value))] if steps else _plain(value)
             limits = f'min="{data.get("start")}" max="{data.get("stop")}" step="any" value="{value}"'
-            control = f'<input type="range" {limits} disabled><output>{_plain(shown)}</output>'
+            control = f'<input type="range" {limits} disabled><output>{shown}</output>'
         case "dropdown":
             chosen = value[0] if isinstance(value, list) and value else value
             control = f"<select disabled><option>{_plain(chosen)}</option></select>"
@@ -117,32 +148,10 @@ def _replacement(kind: str, data: dict[str, object]) -> tuple[str, str]:
         case "switch" | "checkbox":
             control = f'<input type="checkbox" disabled{" checked" if value else ""}>'
         case "radio":
-            options = data.get("options")
-            control = "".join(
-                f'<span class="option"><input type="radio" disabled{" checked" if option == value else ""}>'
-                f"{_plain(option)}</span>"
-                for option in (options if isinstance(options, list) else [])
-            )
-        case "button" | "file":
-            return f"<button disabled>{label}</button>", ""
-        case "code-editor":
-            return f"<pre><code>{_plain(value)}</code></pre>", ""
-        case "stat":
-            parts = ("label", "value", "caption")
-            return '<div class="stat">' + "".join(f"<span>{_plain(data.get(p))}</span>" for p in parts), "</div>"
-        case "callout-output":
-            return f'<div class="callout {_plain(data.get("kind"))}">{data.get("html") or ""}', "</div>"
-        case "tabs":
-            tabs = data.get("tabs")
-            names = "".join(f"<span>{_plain(tab)}</span>" for tab in (tabs if isinstance(tabs, list) else []))
-            return f'<div class="tab-names">{names}</div>', ""
-        case "accordion":
-            labels = data.get("labels")
-            names = labels if isinstance(labels, list) else []
-            return "".join(f"<details><summary>{_plain(name)}</summary></details>" for name in names) + "<div hidden>", "</div>"
-        case _:
-            return "", ""
-    return f'<label class="control"><span>{label}</span>{control}</label>', ""
+            for option in _items(data, "options"):
+                chosen = " checked" if option == _plain(value) else ""
+                control += f'<span class="option"><input type="radio" disabled{chosen}>{option}</span>'
+    return control
 
 
 def _main(notebook: str) -> None:

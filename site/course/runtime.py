@@ -65,7 +65,15 @@ def build_runtime(site: Path, package: Path, notebooks: Path, cache: Path, out: 
     shutil.copy(site / "runtime" / "late_imports.py", pure)
     _node(site / "runtime" / "precompile.mjs", core, work)
     _write_zip(work / "all.zip", sorted(pure.rglob("*")), pure)
-    _node(site / "runtime" / "snapshot.mjs", core, work / "all.zip", compiled, site / "runtime" / "warm_up.py", notebooks, out)
+    _node(
+        site / "runtime" / "snapshot.mjs",
+        core,
+        work / "all.zip",
+        compiled,
+        site / "runtime" / "warm_up.py",
+        notebooks,
+        out,
+    )
 
     for name in ("pyodide.core.mjs", "pyodide.asm.wasm"):
         shutil.copy(core / name, out / name)
@@ -76,7 +84,7 @@ def build_runtime(site: Path, package: Path, notebooks: Path, cache: Path, out: 
 
 
 def _unpack_all(files: dict[str, Path], pure: Path, compiled: Path) -> None:
-    """Unpack the packages: what is only Python into `pure`, what has compiled parts, and all metadata, into `compiled`."""
+    """Unpack what is only Python into `pure`; what has compiled parts, and all metadata, into `compiled`."""
     for name, path in files.items():
         if name.endswith(".whl"):
             distribution = name.split("-")[0].lower()
@@ -133,7 +141,9 @@ def _write_bundles(pure: Path, compiled: Path, out: Path, boot: str) -> None:
             start.append(path)
         elif name not in in_image:
             rest.append(path)
-    late_pure = [p for p in sorted(pure.rglob("*")) if p.is_file() and ZIP + p.relative_to(pure).as_posix() not in in_image]
+    late_pure = [
+        p for p in sorted(pure.rglob("*")) if p.is_file() and ZIP + p.relative_to(pure).as_posix() not in in_image
+    ]
     late = [_module(p.relative_to(pure)) for p in late_pure if p.suffix == ".pyc"]
     late += [_module(p.relative_to(compiled)) for p in rest if p.suffix in (".pyc", ".so")]
     _write_zip(out.parent / "late.zip", late_pure, pure)

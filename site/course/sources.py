@@ -86,7 +86,9 @@ def _download(source: Source, cache: Path) -> None:
     try:
         done = subprocess.run(command, cwd=cache, capture_output=True, text=True, check=False)
     except FileNotFoundError as error:
-        raise CourseError(f"{command[0]} is needed to fetch {source.requirement}: install it and build again") from error
+        raise CourseError(
+            f"{command[0]} is needed to fetch {source.requirement}: install it and build again"
+        ) from error
     if done.returncode:
         raise CourseError(f"could not fetch {source.requirement} with {source.client}:\n{done.stderr.strip()[-2000:]}")
 

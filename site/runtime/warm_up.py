@@ -32,4 +32,10 @@ for file in sorted(os.listdir(NOTEBOOKS)):
 font_manager._get_font.cache_clear()  # it holds files open, and open files do not survive
 gc.collect()
 
-sorted({str(m.__spec__.origin) for m in list(sys.modules.values()) if getattr(m, "__spec__", None) and m.__spec__.has_location})
+sorted(
+    {
+        str(m.__spec__.origin)
+        for m in list(sys.modules.values())
+        if getattr(m, "__spec__", None) and m.__spec__.has_location
+    }
+)
