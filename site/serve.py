@@ -79,16 +79,16 @@ def _content_type(path: Path) -> str:
     return f"{kind}; charset=utf-8" if path.suffix in TEXT else kind
 
 
-def make_server(folder: Path, port: int) -> ThreadingHTTPServer:
+def make_server(folder: Path, port: int, handler: type[Handler] = Handler) -> ThreadingHTTPServer:
     """A server for `folder` on 127.0.0.1, on `port` or, when that is taken, on any free one."""
 
-    def handler(*args: Any) -> Handler:
-        return Handler(*args, directory=str(folder))
+    def handle(*args: Any) -> Handler:
+        return handler(*args, directory=str(folder))
 
     try:
-        return ThreadingHTTPServer(("127.0.0.1", port), handler)
+        return ThreadingHTTPServer(("127.0.0.1", port), handle)
     except OSError:
-        return ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        return ThreadingHTTPServer(("127.0.0.1", 0), handle)
 
 
 def main() -> None:

@@ -38,7 +38,7 @@ def _compress(path: Path, cache: Path) -> None:
 
 
 def _quality(path: Path, size: int) -> int:
-    """The memory image is most of what travels: it is worth a minute of compression. The rest is not."""
-    if path.name.startswith("memory-"):
+    """What every first visit fetches is worth minutes of compression, once. The rest is not."""
+    if path.suffix == ".wasm" or path.name == "start.bin" or path.name.startswith("memory-"):
         return 11
     return 6 if size > LARGE_BYTES else 9
