@@ -1,0 +1,95 @@
+"""The ledger of claims: what a lesson may state as a number, and why it is true.
+
+`lessons/claims.yaml` holds one entry a claim. Its value is written there, or computed by a function of kvtiers, or taken
+out of the committed result file, so that it can't go stale. A page refers to it as ``{claim}`id` ``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from kvtiers.errors import KvtiersError
+from kvtiers.evidence import Step
+from kvtiers.results import Arm, Result, read_result
+from kvtiers.units import format_bytes, format_count, format_seconds
+
+from course.errors import CourseError
+from course.records import load_yaml
+
+SHOW: dict[str, Callable[[float], str]] = {
+    "bytes": format_bytes,
+    "count": format_count,
+    "seconds": format_seconds,
+    "integer": lambda value: f"{value:,.0f}",
+    "times": lambda value: f"{value:.3g}×",
+    "percent": lambda value: f"{value:.0%}",
+    "fraction": lambda value: f"{value:.2f}",
+    "text": str,
+}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One checkable statement. ``statement`` is by language; ``source`` and ``value`` read the same in both."""
+
+    id: str
+    value: str
+    kind: str
+    source: str
+    date: str
+    statement: Mapping[str, str]
+
+
+def load_claims(path: Path, result_path: Path) -> dict[str, Claim]:
+    """The ledger, with every value worked out.
+
+    Raises:
+        CourseError: naming the claim that is malformed or can't be worked out.
+    """
+    try:
+        result = read_result(result_path.read_text())
+    except (OSError, KvtiersError) as error:
+        raise CourseError(f"measured claims need the reference result {result_path.name}: {error}") from error
+    return {name: _claim(name, entry, result) for name, entry in load_yaml(path, "claims").items()}
+
+
+def _claim(name: str, entry: Mapping[str, Any], result: Result) -> Claim:
+    source, date = entry.get("source", ""), entry.get("date", "")
+    try:
+        if "measure" in entry:
+            value = SHOW[entry["show"]](_measured(entry["measure"], result))
+            source, date = _setup(result), result.created[:10]
+        elif "compute" in entry:
+            value = SHOW[entry["show"]](_computed(entry["compute"]))
+            source = entry["compute"]["call"]
+        else:
+            value = entry["value"]
+    except (KvtiersError, AttributeError, ImportError, TypeError, ValueError) as error:
+        raise CourseError(f"claim {name} can't be worked out: {error}") from error
+    return Claim(name, value, entry["kind"], source, date, {"en": entry["en"], "zh-TW": entry["zh-TW"]})
+
+
+def _measured(measure: Mapping[str, str], result: Result) -> Any:
+    if "step" not in measure:
+        return attrgetter(measure["field"])(result)
+    arm, _, step = measure["step"].partition(".")
+    return attrgetter(measure["field"])(result.summary.step(Arm(arm), Step(step)))
+
+
+def _computed(compute: Mapping[str, Any]) -> Any:
+    """Call a function of kvtiers; ``field`` then reads an attribute of what it returns, ``times`` multiplies it."""
+    module, _, function = compute["call"].rpartition(".")
+    found = getattr(import_module(module), function)(**compute.get("with", {}))
+    if "field" in compute:
+        found = attrgetter(compute["field"])(found)
+    return found * compute["times"] if "times" in compute else found
+
+
+def _setup(result: Result) -> str:
+    versions, machine = result.versions, result.machine
+    return f"vLLM {versions.vllm} ({result.mode}), LMCache {versions.lmcache}, {machine.cpu}, {machine.cores} cores"

@@ -1,0 +1,52 @@
+"""The tables that kvtiers fills: sizes by four ways of counting, and the lab's measured steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from html import escape
+from pathlib import Path
+
+from kvtiers.model.naive import compare
+from kvtiers.model.public import public_models
+from kvtiers.results import Arm, Result, read_result
+from kvtiers.units import format_bytes, format_seconds
+
+COMPARED = ("Llama-3.1-8B", "Qwen3-4B", "GLM-4.5", "DeepSeek-V2-Lite", "gpt-oss-20b", "Gemma-3-27B", "Nemotron-H-8B")
+COMPARED_TOKENS = 32_768
+
+
+def tables(result_path: Path, words: Mapping[str, str]) -> dict[str, Callable[[], str]]:
+    """Every table by name, its headings in one language (``words``: the site's strings)."""
+    return {
+        "kv-comparison": partial(_comparison, words),
+        "lab-steps": lambda: _steps(read_result(result_path.read_text()), words),
+    }
+
+
+def _comparison(words: Mapping[str, str]) -> str:
+    heads = [words[f"compare_{name}"] for name in ("model", "hidden_size", "kv_heads", "kept", "reserved")]
+    models = public_models()
+    rows = []
+    for name in COMPARED:
+        row = compare(name, models[name], COMPARED_TOKENS)
+        sizes = (row.hidden_size_bytes, row.kv_heads_bytes, row.kept_bytes, row.reserved_bytes)
+        rows.append([name, *map(format_bytes, sizes)])
+    return _table(heads, rows)
+
+
+def _steps(result: Result, words: Mapping[str, str]) -> str:
+    heads = [words[f"steps_{name}"] for name in ("step", "arm", "median", "range", "samples")]
+    arms = {Arm.LMCACHE: words["arm_lmcache"], Arm.CONTROL: words["arm_control"]}
+    rows = []
+    for row in result.summary.steps:
+        spread = f"{format_seconds(row.ttft.min_s)} – {format_seconds(row.ttft.max_s)}"
+        median = format_seconds(row.ttft.median_s)
+        rows.append([words[f"step_{row.step}"], arms[row.arm], median, spread, str(row.samples)])
+    return _table(heads, rows)
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in heads)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

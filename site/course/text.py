@@ -1,0 +1,100 @@
+"""Markdown to HTML for one language, with the course's own roles.
+
+``{claim}`id` `` shows a claim's value, linked to its entry in the ledger. ``{term}`words <id>` `` links to the glossary.
+A fence marked ``table`` holds the name of a table that kvtiers fills. Every page lies two folders deep, so links go one up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
+from mdit_py_plugins.myst_role import myst_role_plugin
+
+from course.claims import Claim
+from course.errors import CourseError
+
+TERM = re.compile(r"(?P<words>[^<]+?) <(?P<id>[a-z0-9-]+)>")
+
+
+class Text:
+    """Renders the texts of one language.
+
+    Args:
+        claims: the ledger by id.
+        terms: ids in the glossary.
+        tables: functions that give a table's HTML, by name.
+        standing: words for a claim's kind in this language, by kind.
+    """
+
+    def __init__(
+        self,
+        claims: Mapping[str, Claim],
+        terms: Sequence[str],
+        tables: Mapping[str, Callable[[], str]],
+        standing: Mapping[str, str],
+    ) -> None:
+        self._claims, self._terms, self._tables, self._standing = claims, terms, tables, standing
+        self._roles = {"claim": self._claim, "term": self._term}
+        self._markdown = parser()
+        self._markdown.add_render_rule("myst_role", self._role)
+        self._markdown.add_render_rule("fence", self._fence)
+
+    def html(self, markdown: str) -> str:
+        """Paragraphs and blocks.
+
+        Raises:
+            CourseError: naming the role, claim, term or table that does not exist.
+        """
+        return str(self._markdown.render(markdown))
+
+    def inline(self, markdown: str) -> str:
+        """One line, without a paragraph around it."""
+        return str(self._markdown.renderInline(markdown))
+
+    # markdown-it binds a rule to its renderer, which is the first argument
+    def _role(
+        self, _: RendererHTML, tokens: Sequence[Token], place: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        name, content = tokens[place].meta["name"], tokens[place].content
+        if name not in self._roles:
+            raise CourseError(f"there is no role {{{name}}}; there are {', '.join(sorted(self._roles))}")
+        return self._roles[name](content)
+
+    def _claim(self, name: str) -> str:
+        if name not in self._claims:
+            raise CourseError(f"claim {name} is not in claims.yaml")
+        claim = self._claims[name]
+        note = escape(self.standing(claim))
+        return f'<a class="claim {claim.kind}" href="../claims/#{name}" title="{note}">{escape(claim.value)}</a>'
+
+    def standing(self, claim: Claim) -> str:
+        """Why a claim is held true, in words: measured here, read in source X version Y, reported; with its date."""
+        parts = (self._standing[claim.kind], claim.source, claim.date)
+        return " · ".join(part for part in parts if part)
+
+    def _term(self, content: str) -> str:
+        match = TERM.fullmatch(content)
+        if match is None or match["id"] not in self._terms:
+            raise CourseError(f"{{term}}`{content}` must be words and <id> of an entry in the glossary")
+        return f'<a class="term" href="../glossary/#{match["id"]}">{escape(match["words"])}</a>'
+
+    def _fence(
+        self, renderer: RendererHTML, tokens: Sequence[Token], place: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        if tokens[place].info != "table":
+            return renderer.fence(tokens, place, options, env)
+        name = tokens[place].content.strip()
+        if name not in self._tables:
+            raise CourseError(f"there is no table {name}; there are {', '.join(sorted(self._tables))}")
+        return self._tables[name]()
+
+
+def parser() -> MarkdownIt:
+    """CommonMark with tables and roles."""
+    return MarkdownIt("commonmark", renderer_cls=RendererHTML).enable("table").use(myst_role_plugin)
