@@ -1,8 +1,8 @@
 """How fast a lesson is live, against marimo's own export of the same notebook: `python site/bench.py`.
 
 Both are served from this machine and opened in the same Chromium, taking turns. The stock site has the layout that
-`marimo export html-wasm --offline` writes (the export, a full Pyodide folder beside it, marimo's own data-* attributes),
-made from the same packages, unchanged; the command itself needs marimo's hosted lock file.
+`marimo export html-wasm --offline` writes: the export, a full Pyodide folder beside it, marimo's own data-* attributes.
+It is made from the same packages, unchanged; the command itself needs marimo's hosted lock file.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def build_stock(folder: Path, cache: Path) -> None:
         notebook = next(n for n in find_notebooks(PROJECT / "notebooks") if LESSON.replace("-", "_") == n.name)
         source = Path(work) / notebook.path.name
         source.write_text(without_header(notebook.path.read_text()))
-        command = [sys.executable, "-m", "marimo", "export", "html-wasm", source, "-o", folder, "--mode", "run", "-f"]
-        subprocess.run(command, cwd=work, check=True, capture_output=True)
+        command = [sys.executable, "-m", "marimo", "export", "html-wasm", str(source), "-o", str(folder)]
+        subprocess.run([*command, "--mode", "run", "--force"], cwd=work, check=True, capture_output=True)
         for name, path in files.items():
             if name.startswith("pyodide-"):
                 unpack_tar(path, pyodide, "package/")
@@ -87,7 +87,7 @@ def build_stock(folder: Path, cache: Path) -> None:
         _pack(pyodide, Path(work) / "yaml", "pyyaml", "6.0.4")
         _pack(pyodide, PROJECT / "kvtiers", "kvtiers", "0.1.0")
     lock = json.loads((pyodide / "pyodide-lock.json").read_text())
-    packages = {canonicalize_name(entry["name"]): entry for entry in map(_entry, sorted(pyodide.glob("*.whl")))}
+    packages = {str(canonicalize_name(entry["name"])): entry for entry in map(_entry, sorted(pyodide.glob("*.whl")))}
     packages["kvtiers"]["depends"] = ["matplotlib"]
     for entry in packages.values():
         entry["depends"] = [name for name in entry["depends"] if name in packages]
