@@ -18,8 +18,9 @@ from course.compress import compress_site
 from course.errors import CourseError
 from course.notebooks import Notebook, export_notebooks, find_notebooks, with_wheel
 from course.notices import write_notices
-from course.pages import LANGUAGES, Lesson, Pages, load_lessons
+from course.pages import Pages
 from course.poster import save_view
+from course.reading import load_reading, write_reading
 from course.runtime import build_runtime
 
 SITE = Path(__file__).resolve().parent
@@ -62,7 +63,7 @@ def build(out: Path, cache: Path, origin: str) -> None:
     with ThreadPoolExecutor(2) as pool:
         views = list(pool.map(lambda notebook: save_view(notebook.path, PROJECT), notebooks))
     saved = {(notebook.language, notebook.name): view for notebook, view in zip(notebooks, views, strict=True)}
-    _write_pages(load_lessons(PROJECT / "lessons"), saved, out)
+    write_reading(load_reading(PROJECT, SITE), saved, Pages(SITE, out))
     write_notices(SITE / "runtime" / "sources.json", cache / "downloads", out / "third-party-notices.txt")
     compress_site(out, cache / "compressed")
 
@@ -109,27 +110,6 @@ def _wheel(folder: Path) -> str:
         raise CourseError(f"could not build the kvtiers wheel:\n{done.stderr[-2000:]}")
     (folder / ".gitignore").unlink(missing_ok=True)
     return wheels[0]
-
-
-def _write_pages(lessons: dict[str, list[Lesson]], saved: dict[tuple[str, str], str], out: Path) -> None:
-    pages = Pages(SITE, out)
-    pages.write("home.html.j2", "index.html", LANGUAGES[0], lessons=lessons[LANGUAGES[0]])
-    pages.write("missing.html.j2", "404.html", LANGUAGES[0])
-    for language, course in lessons.items():
-        pages.write("home.html.j2", f"{language}/index.html", language, lessons=course)
-        for place, lesson in enumerate(course):
-            pages.write(
-                "lesson.html.j2",
-                f"{language}/{lesson.slug}/index.html",
-                language,
-                lesson=lesson,
-                lessons=course,
-                body=lesson.body,
-                before=course[place - 1] if place else None,
-                after=course[place + 1] if place + 1 < len(course) else None,
-                notebook=f"notebooks/{language}/{lesson.notebook}",
-                saved=saved[language, lesson.notebook],
-            )
 
 
 if __name__ == "__main__":

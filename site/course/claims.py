@@ -26,7 +26,7 @@ SHOW: dict[str, Callable[[float], str]] = {
     "count": format_count,
     "seconds": format_seconds,
     "integer": lambda value: f"{value:,.0f}",
-    "times": lambda value: f"{value:.3g}×",
+    "times": lambda value: f"{value:.2f}×" if value < 2 else f"{value:.1f}×",
     "percent": lambda value: f"{value:.0%}",
     "fraction": lambda value: f"{value:.2f}",
     "text": str,
@@ -82,11 +82,18 @@ def _measured(measure: Mapping[str, str], result: Result) -> Any:
 
 
 def _computed(compute: Mapping[str, Any]) -> Any:
-    """Call a function of kvtiers; ``field`` then reads an attribute of what it returns, ``times`` multiplies it."""
+    """Call a function of kvtiers: an argument may be such a call itself. ``field`` or ``item`` then picks from what it
+    returns, ``times`` multiplies it."""
     module, _, function = compute["call"].rpartition(".")
-    found = getattr(import_module(module), function)(**compute.get("with", {}))
+    arguments = {
+        name: _computed(value) if isinstance(value, dict) and "call" in value else value
+        for name, value in compute.get("with", {}).items()
+    }
+    found = getattr(import_module(module), function)(**arguments)
     if "field" in compute:
         found = attrgetter(compute["field"])(found)
+    if "item" in compute:
+        found = found[compute["item"]]
     return found * compute["times"] if "times" in compute else found
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markdown_it import MarkdownIt
 
 from course.errors import CourseError
+from course.quiz import Question, load_quiz
+from course.text import Text
 
 LANGUAGES = ("en", "zh-TW")
 LESSON_FOLDER = re.compile(r"(\d\d)-([a-z0-9-]+)")
@@ -25,6 +27,7 @@ class Lesson:
     title: str
     summary: str
     body: str
+    quiz: tuple[Question, ...]
 
     @property
     def number(self) -> int:
@@ -37,16 +40,16 @@ class Lesson:
         return self.slug.replace("-", "_")
 
 
-def load_lessons(folder: Path) -> dict[str, list[Lesson]]:
-    """All lessons by language, in order.
+def load_lessons(folder: Path, texts: Mapping[str, Text]) -> dict[str, list[Lesson]]:
+    """All lessons by language, in order; ``texts`` renders each language's Markdown.
 
-    Raises CourseError when a language lacks a lesson or a page has no title.
+    Raises CourseError when a language lacks a lesson, a page has no title, or a quiz is malformed.
     """
     folders = sorted(path for path in folder.iterdir() if LESSON_FOLDER.fullmatch(path.name))
-    return {language: [_load(path, language) for path in folders] for language in LANGUAGES}
+    return {language: [_load(path, language, texts[language]) for path in folders] for language in LANGUAGES}
 
 
-def _load(folder: Path, language: str) -> Lesson:
+def _load(folder: Path, language: str, renderer: Text) -> Lesson:
     page = folder / f"{language}.md"
     if not page.is_file():
         raise CourseError(f"{folder.name} has no {page.name}: every lesson exists in both languages")
@@ -54,8 +57,17 @@ def _load(folder: Path, language: str) -> Lesson:
     if not title.startswith("# "):
         raise CourseError(f"{page} must start with its title: # …")
     summary = text.strip().split("\n\n")[0].replace("\n", " ")
-    markdown = MarkdownIt("commonmark").enable("table")
-    return Lesson(folder.name, language, title.removeprefix("# ").strip(), summary, markdown.render(text))
+    try:
+        body = renderer.html(text)
+    except CourseError as error:
+        raise CourseError(f"{folder.name}/{page.name}: {error}") from error
+    quiz = load_quiz(folder / "quiz.yaml", language, renderer)
+    return Lesson(folder.name, language, title.removeprefix("# ").strip(), summary, body, quiz)
+
+
+def load_strings(site: Path) -> dict[str, dict[str, str]]:
+    """The words of the page frame, by language."""
+    return {language: tomllib.loads((site / "strings" / f"{language}.toml").read_text()) for language in LANGUAGES}
 
 
 class Pages:
@@ -64,9 +76,7 @@ class Pages:
     def __init__(self, site: Path, out: Path) -> None:
         loader = FileSystemLoader(site / "templates")
         self._templates = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-        self._strings = {
-            language: tomllib.loads((site / "strings" / f"{language}.toml").read_text()) for language in LANGUAGES
-        }
+        self._strings = load_strings(site)
         self._out = out
 
     def write(self, template: str, address: str, language: str, **values: object) -> None:

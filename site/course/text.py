@@ -57,10 +57,7 @@ class Text:
         """One line, without a paragraph around it."""
         return str(self._markdown.renderInline(markdown))
 
-    # markdown-it binds a rule to its renderer, which is the first argument
-    def _role(
-        self, _: RendererHTML, tokens: Sequence[Token], place: int, options: OptionsDict, env: EnvType
-    ) -> str:
+    def _role(self, tokens: Sequence[Token], place: int, options: OptionsDict, env: EnvType) -> str:
         name, content = tokens[place].meta["name"], tokens[place].content
         if name not in self._roles:
             raise CourseError(f"there is no role {{{name}}}; there are {', '.join(sorted(self._roles))}")
@@ -84,11 +81,9 @@ class Text:
             raise CourseError(f"{{term}}`{content}` must be words and <id> of an entry in the glossary")
         return f'<a class="term" href="../glossary/#{match["id"]}">{escape(match["words"])}</a>'
 
-    def _fence(
-        self, renderer: RendererHTML, tokens: Sequence[Token], place: int, options: OptionsDict, env: EnvType
-    ) -> str:
+    def _fence(self, tokens: Sequence[Token], place: int, options: OptionsDict, env: EnvType) -> str:
         if tokens[place].info != "table":
-            return renderer.fence(tokens, place, options, env)
+            return RendererHTML().fence(tokens, place, options, env)
         name = tokens[place].content.strip()
         if name not in self._tables:
             raise CourseError(f"there is no table {name}; there are {', '.join(sorted(self._tables))}")
@@ -97,4 +92,4 @@ class Text:
 
 def parser() -> MarkdownIt:
     """CommonMark with tables and roles."""
-    return MarkdownIt("commonmark", renderer_cls=RendererHTML).enable("table").use(myst_role_plugin)
+    return MarkdownIt("commonmark").enable("table").use(myst_role_plugin)

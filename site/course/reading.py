@@ -1,0 +1,103 @@
+"""Everything there is to read: lessons with their quizzes, the quiz page, glossary, questions, the ledger of claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from course.claims import Claim, load_claims
+from course.errors import CourseError
+from course.pages import LANGUAGES, Lesson, Pages, load_lessons, load_strings
+from course.records import load_yaml
+from course.tables import tables
+from course.text import Text
+
+KINDS = ("measured", "computed", "source", "reported")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A heading with a text, as HTML: a term of the glossary, or a common question and its answer."""
+
+    id: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The course's texts, rendered, by language."""
+
+    claims: dict[str, Claim]
+    texts: dict[str, Text]
+    lessons: dict[str, list[Lesson]]
+    glossary: dict[str, list[Entry]]
+    questions: dict[str, list[Entry]]
+
+
+def load_reading(project: Path, site: Path) -> Reading:
+    """Read and render everything below `lessons/`.
+
+    Raises:
+        CourseError: naming the file and what is wrong in it.
+    """
+    folder, result = project / "lessons", project / "lab" / "results" / "reference" / "cpu-tiny.json"
+    claims = load_claims(folder / "claims.yaml", result)
+    terms = [entry["id"] for entry in load_yaml(folder / "glossary.yaml", "entries")]
+    texts = {
+        language: Text(claims, terms, tables(result, words), {kind: words[f"kind_{kind}"] for kind in KINDS})
+        for language, words in load_strings(site).items()
+    }
+    return Reading(
+        claims,
+        texts,
+        load_lessons(folder, texts),
+        _entries(folder / "glossary.yaml", texts),
+        _entries(folder / "questions.yaml", texts),
+    )
+
+
+def _entries(path: Path, texts: Mapping[str, Text]) -> dict[str, list[Entry]]:
+    found = load_yaml(path, "entries")
+    try:
+        return {
+            language: [
+                Entry(entry["id"], entry["title"][language], text.html(entry["text"][language])) for entry in found
+            ]
+            for language, text in texts.items()
+        }
+    except CourseError as error:
+        raise CourseError(f"{path.name}: {error}") from error
+
+
+def write_reading(reading: Reading, saved: Mapping[tuple[str, str], str], pages: Pages) -> None:
+    """Write every page; ``saved`` holds the notebooks' saved views by language and name."""
+    first = LANGUAGES[0]
+    pages.write("home.html.j2", "index.html", first, lessons=reading.lessons[first])
+    pages.write("missing.html.j2", "404.html", first)
+    for language, course in reading.lessons.items():
+        pages.write("home.html.j2", f"{language}/index.html", language, lessons=course)
+        pages.write("quiz.html.j2", f"{language}/quiz/index.html", language, lessons=course)
+        for name, entries in (("glossary", reading.glossary), ("questions", reading.questions)):
+            pages.write("entries.html.j2", f"{language}/{name}/index.html", language, name=name, entries=entries[language])
+        standing = reading.texts[language].standing
+        pages.write(
+            "claims.html.j2",
+            f"{language}/claims/index.html",
+            language,
+            claims=[(claim, standing(claim)) for claim in reading.claims.values()],
+        )
+        for place, lesson in enumerate(course):
+            pages.write(
+                "lesson.html.j2",
+                f"{language}/{lesson.slug}/index.html",
+                language,
+                lesson=lesson,
+                lessons=course,
+                body=lesson.body,
+                before=course[place - 1] if place else None,
+                after=course[place + 1] if place + 1 < len(course) else None,
+                notebook=f"notebooks/{language}/{lesson.notebook}",
+                saved=saved[language, lesson.notebook],
+            )
