@@ -42,8 +42,9 @@ class Text:
         self._claims, self._terms, self._tables, self._standing = claims, terms, tables, standing
         self._roles = {"claim": self._claim, "term": self._term}
         self._markdown = parser()
-        self._markdown.add_render_rule("myst_role", self._role)
-        self._markdown.add_render_rule("fence", self._fence)
+        renderer = self._markdown.renderer
+        assert isinstance(renderer, RendererHTML)
+        renderer.rules |= {"myst_role": self._role, "fence": self._fence}
 
     def html(self, markdown: str) -> str:
         """Paragraphs and blocks.
