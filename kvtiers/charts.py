@@ -128,7 +128,7 @@ def layer_rows(rows: Mapping[str, Sequence[int]], layers: int, axis: Axis, alt: 
     """A row per kind of layer, with a mark at the index of each layer that is of it, out of ``layers``."""
     figure, axes = _bar_axes(list(rows), rows_above=0)
     for row, (marks, colour) in enumerate(zip(rows.values(), cycle(COLOURS))):
-        axes.broken_barh([(index, 0.8) for index in marks], (row - 0.3, 0.6), color=colour)
+        axes.barh([row] * len(marks), 0.8, left=marks, color=colour, height=0.6)
     _scale_x(axes, axis, 0, layers)
     return _svg(figure, alt)
 
