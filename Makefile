@@ -23,9 +23,10 @@ check: $(STAMP) ## formatting, lint and types
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy
 
-bench: $(STAMP) ## our client against vLLM's own, interleaved on one real engine
+bench: $(STAMP) ## ratios, each measured in one run: our client against vLLM's own, the size command
 	@$(PY) -m lab setup
-	@$(PY) -m bench.client
+	-@$(PY) -m bench.client
+	-@$(PY) -m bench.size
 
 lock: ## resolve the requirements anew (needs uv)
 	@requirements/lock.sh

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,20 +59,23 @@ class Client:
             "return_token_ids": True,
         }
         content = json.dumps(body, separators=(",", ":")).encode()
-        headers = {"content-type": "application/json", "x-request-id": request_id}
-        events: list[tuple[float, str]] = []
+        headers = {"content-type": "application/json", "accept-encoding": "identity", "x-request-id": request_id}
+        request = self._http.build_request("POST", "/v1/completions", content=content, headers=headers)
+        arrivals: list[tuple[float, bytes]] = []
         started = time.perf_counter()
         try:
-            with self._http.stream("POST", "/v1/completions", content=content, headers=headers) as response:
+            response = self._http.send(request, stream=True)
+            try:
                 if response.status_code != httpx.codes.OK:
                     raise RequestError(f"the server answered {response.status_code}: {_said(response.read())}")
                 # Arrival is noted before anything is parsed: parsing is our time, not the engine's.
-                for line in response.iter_lines():
-                    if line:
-                        events.append((time.perf_counter(), line))
+                for piece in response.iter_raw():
+                    arrivals.append((time.perf_counter(), piece))
+            finally:
+                response.close()
         except httpx.HTTPError as error:
             raise RequestError(f"the connection to {self.base_url} broke: {error or type(error).__name__}") from error
-        return _completion(events, started)
+        return _completion(arrivals, started)
 
     def get_text(self, path: str) -> str:
         """The body of a GET.
@@ -123,12 +126,12 @@ def served_model(base_url: str) -> str:
         client.close()
 
 
-def _completion(events: list[tuple[float, str]], started: float) -> Completion:
-    arrivals: list[float] = []
+def _completion(arrivals: Sequence[tuple[float, bytes]], started: float) -> Completion:
+    token_times: list[float] = []
     token_ids: list[int] = []
     text: list[str] = []
     prompt_tokens = 0
-    for arrived, line in events:
+    for arrived, line in _lines(arrivals):
         if not line.startswith("data: ") or line == "data: [DONE]":
             continue
         data = _event(line.removeprefix("data: "))
@@ -136,14 +139,23 @@ def _completion(events: list[tuple[float, str]], started: float) -> Completion:
         for choice in data.get("choices", ()):
             ids = choice.get("token_ids") or []
             if ids or choice.get("text"):
-                arrivals.append(arrived)
+                token_times.append(arrived)
                 token_ids += ids
                 text.append(choice.get("text") or "")
-    if not arrivals:
+    if not token_times:
         raise RequestError("the server's stream held no token")
-    tokens = len(token_ids) or len(arrivals)
-    tpot_s = (arrivals[-1] - arrivals[0]) / (tokens - 1) if tokens > 1 else 0.0
-    return Completion(prompt_tokens, tuple(token_ids), "".join(text), arrivals[0] - started, tpot_s)
+    tokens = len(token_ids) or len(token_times)
+    tpot_s = (token_times[-1] - token_times[0]) / (tokens - 1) if tokens > 1 else 0.0
+    return Completion(prompt_tokens, tuple(token_ids), "".join(text), token_times[0] - started, tpot_s)
+
+
+def _lines(arrivals: Sequence[tuple[float, bytes]]) -> Iterator[tuple[float, str]]:
+    """Whole lines with the time at which their last piece arrived."""
+    rest = b""
+    for arrived, piece in arrivals:
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            yield arrived, line.decode(errors="replace").rstrip("\r")
 
 
 def _event(payload: str) -> dict[str, Any]:

@@ -61,9 +61,49 @@ class Directories:
 
 def dry_run(wanted: LocalRun) -> list[Launch]:
     """Exactly what would be started, with a stand-in for the run's own directory. Starts and makes nothing."""
+    return launches(wanted, pool_of(wanted), Directories(_STAND_IN / "chunks", _STAND_IN / "sockets"), direct_io=True)
+
+
+def pool_of(wanted: LocalRun) -> Pool:
+    """The pool of a run whose model may not be there yet."""
     kv_bytes = wanted.preset.kv_bytes_per_token or kv_spec(_read_config(wanted.preset)).bytes_per_token
-    pool = pool_for(wanted.knobs, wanted.preset.block_tokens, kv_bytes)
-    return _plans(wanted, pool, Directories(_STAND_IN / "chunks", _STAND_IN / "sockets"), direct_io=True)
+    return pool_for(wanted.knobs, wanted.preset.block_tokens, kv_bytes)
+
+
+def launches(wanted: LocalRun, pool: Pool, directories: Directories, direct_io: bool) -> list[Launch]:
+    """One engine an arm, on ports in a row."""
+    storage = Storage(directories.chunks, _LIMIT_SLACK * _bytes_written(wanted, pool), direct_io)
+    return [
+        plan(
+            arm,
+            wanted.preset,
+            pool,
+            wanted.knobs,
+            python=engine_python(wanted.preset.engine),
+            port=wanted.port + offset,
+            storage=storage,
+            runtime=directories.sockets,
+        )
+        for offset, arm in enumerate(wanted.arms)
+    ]
+
+
+@contextlib.contextmanager
+def running(group: Sequence[Launch], logs: Path, timeout_s: float) -> Iterator[list[Engine]]:
+    """Engines that are healthy on entry and gone on exit; each logs to a file of its arm's name in ``logs``."""
+    with contextlib.ExitStack() as stack:
+        engines = [stack.enter_context(Engine(launch, logs / f"{launch.arm}.log")) for launch in group]
+        with bars() as progress:
+            starts = {engine: add_bar(progress, f"start {engine.launch.arm}", len(MILESTONES)) for engine in engines}
+
+            def on_progress(engine: Engine, reached: int, note: str) -> None:
+                starts[engine].reach(reached)
+                starts[engine].note(note)
+
+            wait_until_healthy(engines, timeout_s, on_progress)
+        for engine in engines:
+            say(f"{engine.launch.arm} engine healthy after {engine.start_s:.0f} s")
+        yield engines
 
 
 def run_local(wanted: LocalRun) -> Result:
@@ -84,10 +124,10 @@ def run_local(wanted: LocalRun) -> Result:
         direct_io = supports_direct_io(chunks)
         chunk_files = ChunkFiles(chunks, knobs.chunk_tokens * spec.bytes_per_token, direct_io)
         source = TokenSource(ordinary_ids(int(config["vocab_size"])), knobs.seed)
-        launches = _plans(wanted, pool, Directories(chunks, sockets), direct_io)
+        planned = launches(wanted, pool, Directories(chunks, sockets), direct_io)
         experiment = None
-        for group in _side_by_side(preset, launches):
-            with _running(group, wanted.start_timeout_s) as engines, contextlib.ExitStack() as clients:
+        for group in _side_by_side(preset, planned):
+            with running(group, LOGS, wanted.start_timeout_s) as engines, contextlib.ExitStack() as clients:
                 engine_runs += [_engine_run(engine) for engine in engines]
                 servers = [_server(engine, preset, chunk_files, clients) for engine in engines]
                 experiment = experiment or _experiment(wanted, pool, source, servers[0].client)
@@ -122,23 +162,6 @@ def run_local(wanted: LocalRun) -> Result:
     )
 
 
-def _plans(wanted: LocalRun, pool: Pool, directories: Directories, direct_io: bool) -> list[Launch]:
-    storage = Storage(directories.chunks, _LIMIT_SLACK * _bytes_written(wanted, pool), direct_io)
-    return [
-        plan(
-            arm,
-            wanted.preset,
-            pool,
-            wanted.knobs,
-            python=engine_python(wanted.preset.engine),
-            port=wanted.port + offset,
-            storage=storage,
-            runtime=directories.sockets,
-        )
-        for offset, arm in enumerate(wanted.arms)
-    ]
-
-
 def _bytes_written(wanted: LocalRun, pool: Pool) -> float:
     """KV of every document and flood, warm-up included. Of text files only the upper bound is known: the pool."""
     document_tokens = pool.tokens if wanted.document_paths else wanted.knobs.document_tokens
@@ -147,27 +170,9 @@ def _bytes_written(wanted: LocalRun, pool: Pool) -> float:
     return rounds * tokens * pool.kv_bytes_per_token
 
 
-def _side_by_side(preset: Preset, launches: Sequence[Launch]) -> list[Sequence[Launch]]:
+def _side_by_side(preset: Preset, planned: Sequence[Launch]) -> list[Sequence[Launch]]:
     """On CPUs both arms are up at once and take turns, which cancels drift; a GPU's memory is for one of them."""
-    return [launches] if preset.engine == "cpu" else [[launch] for launch in launches]
-
-
-@contextlib.contextmanager
-def _running(launches: Sequence[Launch], timeout_s: float) -> Iterator[list[Engine]]:
-    """Engines that are healthy on entry and gone on exit."""
-    with contextlib.ExitStack() as stack:
-        engines = [stack.enter_context(Engine(launch, LOGS / f"{launch.arm}.log")) for launch in launches]
-        with bars() as progress:
-            starts = {engine: add_bar(progress, f"start {engine.launch.arm}", len(MILESTONES)) for engine in engines}
-
-            def on_progress(engine: Engine, reached: int, note: str) -> None:
-                starts[engine].reach(reached)
-                starts[engine].note(note)
-
-            wait_until_healthy(engines, timeout_s, on_progress)
-        for engine in engines:
-            say(f"{engine.launch.arm} engine healthy after {engine.start_s:.0f} s")
-        yield engines
+    return [planned] if preset.engine == "cpu" else [[launch] for launch in planned]
 
 
 def _engine_run(engine: Engine) -> EngineRun:

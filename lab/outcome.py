@@ -44,7 +44,17 @@ def collect(experiment: Experiment, servers: Sequence[Server], outcome: Outcome)
         try:
             outcome.samples.extend(Runner(experiment, servers, on_request).run())
         except LabError as error:
-            outcome.problems.append(portable(str(error)))
+            outcome.problems.append(portable(str(_cause(error, servers))))
+
+
+def _cause(error: LabError, servers: Sequence[Server]) -> LabError:
+    """A dead engine is the cause of whatever its client noticed first."""
+    try:
+        for server in servers:
+            server.check()
+    except LabError as death:
+        return death
+    return error
 
 
 def assemble(

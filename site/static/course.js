@@ -14,21 +14,7 @@ const panel = document.getElementById("notebook");
 document.getElementById("theme").addEventListener("click", () => {
   root.dataset.theme = dark() ? "light" : "dark";
   remember("theme", root.dataset.theme);
-  if (frame) paint();
 });
-
-// marimo's pages have a light and a dark look of their own: the class on the body chooses.
-function paint() {
-  const body = frame.contentDocument?.body;
-  if (!body) return;
-  const [now, not] = dark() ? ["dark", "light"] : ["light", "dark"];
-  for (const element of [body, frame.contentDocument.documentElement]) {
-    if (element.classList.contains(now) && !element.classList.contains(not)) continue;
-    element.classList.add(now);
-    element.classList.remove(not);
-    element.style.colorScheme = now;
-  }
-}
 
 if (frame) {
   divider(document.getElementById("divider"));
@@ -81,10 +67,7 @@ function start() {
   frame.src = frame.dataset.src;
   frame.addEventListener("load", () => {
     const page = frame.contentWindow;
-    paint();
-    new MutationObserver(paint).observe(page.document.body, { attributes: true, attributeFilter: ["class"] });
     page.addEventListener("notebook-live", () => {
-      paint();
       set("live");
       frame.removeAttribute("tabindex");
     });

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,9 +14,10 @@ import pytest
 
 from kvtiers.evidence import Step
 from kvtiers.results import Arm, Mode, Result, read_result
-from lab.engine import Engine, wait_until_healthy
+from lab.chunks import run_directory
+from lab.engine import Engine
 from lab.launch import Knobs
-from lab.local_run import DEFAULT_CACHE_ROOT, LocalRun, dry_run
+from lab.local_run import DEFAULT_CACHE_ROOT, Directories, LocalRun, launches, pool_of, running
 from lab.paths import LOGS, REPOSITORY, engine_python
 from lab.presets import PRESETS
 
@@ -130,16 +132,12 @@ def test_nothing_is_left_behind(measured: tuple[Result, str, Path]) -> None:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """An engine with LMCache that 'somebody else' started."""
     directory = tmp_path_factory.mktemp("server")
-    launch = dry_run(LocalRun(PRESETS["tiny"], Knobs(control=False), port=PORT + 5))[0]
-    (directory / "sockets").mkdir()
-    environment = launch.environment | {
-        "LMCACHE_LOCAL_DISK": f"file://{directory}/chunks/",
-        "VLLM_RPC_BASE_PATH": str(directory / "sockets"),
-    }
-    object.__setattr__(launch, "environment", environment)
-    with Engine(launch, directory / "engine.log") as engine:
-        wait_until_healthy([engine], START_TIMEOUT_S, lambda *_: None)
-        yield engine
+    wanted = LocalRun(PRESETS["tiny"], Knobs(control=False), port=PORT + 5)
+    # Unix sockets need a short path, shorter than a test's own directory.
+    with run_directory(Path(tempfile.gettempdir())) as sockets:
+        group = launches(wanted, pool_of(wanted), Directories(directory / "chunks", sockets), direct_io=True)
+        with running(group, directory, START_TIMEOUT_S) as (engine,):
+            yield engine
 
 
 @pytest.mark.parametrize("with_log", [True, False])

@@ -1,0 +1,1 @@
+"""Ratios measured in one run: absolute times are noise on shared machines."""

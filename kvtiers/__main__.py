@@ -1,0 +1,35 @@
+"""``python -m kvtiers COMMAND``: each command is a module of ``kvtiers.commands``, imported only when it is called."""
+
+import argparse
+import sys
+from importlib import import_module
+
+from kvtiers.errors import KvtiersError
+
+# name -> (module, one line of help)
+COMMANDS = {
+    "size": ("kvtiers.commands.size", "how big a model's KV is, and what the engine reserves for it"),
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; the exit status is 0, or 2 for input that cannot be used."""
+    given = sys.argv[1:] if arguments is None else arguments
+    parser = argparse.ArgumentParser(prog="python -m kvtiers", description="KV-cache sizes and tiers.")
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, (module, text) in COMMANDS.items():
+        subparser = subparsers.add_parser(name, help=text, description=text)
+        if name in given:
+            import_module(module).add_arguments(subparser)
+    options = parser.parse_args(given)
+    try:
+        output: str = import_module(COMMANDS[options.command][0]).run(options)
+    except KvtiersError as error:
+        print(f"kvtiers {options.command}: {error}", file=sys.stderr)
+        return 2
+    print(output)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,145 @@
+"""``kvtiers size CONFIG``: the KV of a model, layer by layer, and what an engine reserves for it."""
+
+import argparse
+import json
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Any
+
+from kvtiers.model import KV_DTYPES, KvSpec, LayerSpec, Reservation, VllmOptions, kv_spec, read_config, reserve
+from kvtiers.units import format_bytes
+
+_DEFAULTS = VllmOptions()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("config", metavar="CONFIG", help="config.json: a path, a model's folder, or the text itself")
+    parser.add_argument("--context", type=int, metavar="N", help="tokens per sequence; the model's longest by default")
+    parser.add_argument("--users", type=int, default=1, metavar="N", help="sequences kept at once")
+    parser.add_argument("--kv-dtype", metavar="TYPE", help=f"one of {', '.join(KV_DTYPES)}; the config's by default")
+    parser.add_argument("--tp", type=int, default=1, metavar="N", help="tensor-parallel ranks")
+    parser.add_argument("--pp", type=int, default=1, metavar="N", help="pipeline-parallel stages")
+    parser.add_argument("--draft-layers", action="store_true", help="count multi-token-prediction layers too")
+    parser.add_argument("--engine", choices=["vllm"], default="vllm", help="whose reservation rules to apply")
+    parser.add_argument("--block-size", type=int, default=_DEFAULTS.block_size, metavar="N", help="tokens per block")
+    parser.add_argument(
+        "--max-num-batched-tokens",
+        type=int,
+        default=_DEFAULTS.max_num_batched_tokens,
+        metavar="N",
+        help="the engine's setting: a windowed layer reserves for tokens in flight",
+    )
+    parser.add_argument(
+        "--hybrid-manager",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="vLLM's hybrid KV cache manager; LMCacheConnectorV1 turns it off",
+    )
+    parser.add_argument("--chunk-size", type=int, default=256, metavar="N", help="tokens per chunk of the tier below")
+    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
+
+
+def run(options: argparse.Namespace) -> str:
+    """The command's output.
+
+    Raises:
+        KvtiersError: for a config or arguments that cannot be used.
+    """
+    spec = kv_spec(read_config(options.config), options.kv_dtype, draft_layers=options.draft_layers)
+    engine = VllmOptions(
+        block_size=options.block_size,
+        hybrid_manager=options.hybrid_manager,
+        max_num_batched_tokens=options.max_num_batched_tokens,
+    )
+    reservation = reserve(spec, engine, tp=options.tp, pp=options.pp)
+    context_tokens = spec.max_context or 4096 if options.context is None else options.context
+    numbers = size(spec, reservation, context_tokens, options.users, options.chunk_size)
+    return json.dumps(numbers, indent=2) if options.json else _text(spec, numbers)
+
+
+def size(
+    spec: KvSpec, reservation: Reservation, context_tokens: int, users: int = 1, chunk_tokens: int = 256
+) -> dict[str, Any]:
+    """All numbers of the command, by the names its ``--json`` uses. Bytes are sums over all ranks, but ``rank_*``."""
+    warnings = [*spec.warnings, *reservation.warnings]
+    if spec.max_context is not None and context_tokens > spec.max_context:
+        warnings.append(f"a context of {context_tokens:,} is longer than the config's {spec.max_context:,}")
+    return {
+        "model_type": spec.model_type,
+        "kv_dtype": spec.kv_dtype,
+        "context_tokens": context_tokens,
+        "users": users,
+        "bytes_per_token": spec.bytes_per_token,
+        "undropped_bytes_per_token": spec.undropped_bytes_per_token,
+        "fixed_bytes_per_sequence": spec.fixed_bytes_per_sequence,
+        "kept_bytes": spec.kept_bytes(context_tokens, users, reservation.tp),
+        "reserved_bytes": reservation.reserved_bytes(context_tokens, users),
+        "rank_reserved_bytes": reservation.rank_reserved_bytes(context_tokens, users),
+        "engine": reservation.engine,
+        "engine_rule": reservation.rule,
+        "hit_granularity_tokens": reservation.hit_granularity_tokens,
+        "smallest_engine_hit_tokens": reservation.smallest_hit_tokens(),
+        "smallest_tier_hit_tokens": reservation.smallest_hit_tokens(chunk_tokens),
+        "layers": [_layer(layer) for layer in spec.layers],
+        "config_keys": list(spec.config_keys),
+        "warnings": warnings,
+    }
+
+
+def _layer(layer: LayerSpec) -> dict[str, Any]:
+    return {
+        "index": layer.index,
+        "kind": layer.kind.value,
+        "bytes_per_token": layer.bytes_per_token(),
+        "fixed_bytes": layer.fixed_bytes(),
+        "window": layer.window,
+        "shares_with": layer.shares_with,
+        "keys": list(layer.keys),
+    }
+
+
+def _text(spec: KvSpec, numbers: dict[str, Any]) -> str:
+    context, users = numbers["context_tokens"], numbers["users"]
+    rows = [
+        ("model", f"{numbers['model_type']}, KV as {numbers['kv_dtype']}"),
+        ("per token", _bytes(numbers["bytes_per_token"])),
+        ("per token, windows not full", _bytes(numbers["undropped_bytes_per_token"])),
+        ("fixed per sequence", _bytes(numbers["fixed_bytes_per_sequence"])),
+        (f"kept, {users:,} x {context:,} tokens", _bytes(numbers["kept_bytes"])),
+        (f"reserved by {numbers['engine']}", _bytes(numbers["reserved_bytes"])),
+        ("  on the fullest rank", _bytes(numbers["rank_reserved_bytes"])),
+        ("  rule", numbers["engine_rule"]),
+        ("shortest prefix that can hit", f"{numbers['smallest_engine_hit_tokens']:,} tokens in the engine's own cache"),
+        ("", f"{numbers['smallest_tier_hit_tokens']:,} in a tier with this chunk size"),
+    ]
+    width = max(len(name) for name, _ in rows)
+    lines = [f"{name:<{width}}  {value}" for name, value in rows]
+    lines += ["", "layers", *_layer_lines(spec.layers)]
+    lines += [f"warning: {warning}" for warning in numbers["warnings"]]
+    return "\n".join(lines)
+
+
+def _layer_lines(layers: Iterable[LayerSpec]) -> Iterable[str]:
+    """One line for each way of keeping, with the layers that use it and the keys that say so."""
+    alike = sorted(layers, key=lambda layer: (layer.kind, layer.keys, layer.window or 0, layer.shares_with or 0))
+    lines = []
+    for _, group in groupby(alike, key=lambda layer: (layer.kind, layer.keys, layer.window, layer.shares_with)):
+        same = list(group)
+        first = same[0]
+        per_token, fixed = first.bytes_per_token(), first.fixed_bytes()
+        parts = [f"{len(same)} x {first.kind}"]
+        if per_token and not first.source_tokens:
+            parts.append(f"{per_token:,} B a token")
+        if first.window:
+            parts.append(f"last {first.window:,} tokens")
+        if fixed:
+            parts.append(f"{fixed:,} B fixed")
+        if first.shares_with is not None:
+            parts.append(f"KV of layer {first.shares_with}")
+        lines.append((first.index, f"  {', '.join(parts)}  [{', '.join(first.keys)}]"))
+    return [line for _, line in sorted(lines)]
+
+
+def _bytes(value: int) -> str:
+    return f"{value:,} B ({format_bytes(value)})" if value >= 1024 else f"{value} B"
