@@ -22,6 +22,14 @@ def format_bytes(size_bytes: float) -> str:
     return f"{size_bytes:.0f} B"
 
 
+def format_count(count: float) -> str:
+    """A count for people, in thousands and millions: ``format_count(45776) == "45.8k"``."""
+    for name, factor in (("M", 10**6), ("k", 10**3)):
+        if abs(count) >= factor:
+            return f"{_three_digits(count / factor)}{name}"
+    return _three_digits(count)
+
+
 def format_seconds(time_s: float) -> str:
     """A duration for people: ``format_seconds(0.0193) == "19.3 ms"``."""
     for name, factor in _SECONDS:

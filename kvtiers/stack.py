@@ -1,0 +1,151 @@
+"""A tier stack in small: replay requests through LRU tiers and see which tier answers, and what a restart costs.
+
+A model, not an engine. It keeps whole prefixes, while engines keep blocks and chunks, and it runs one request at a
+time. What it shares with vLLM 0.32.0 + LMCache 0.5.6: every computed prefix is stored in all tiers, a lookup goes from
+the nearest tier down, a hit is copied into the tiers above, each tier evicts its least recently used entry, and after
+a restart only a remote tier whose keys stay the same is found again.
+"""
+
+import random
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from kvtiers.costs import load_s, recompute_s
+from kvtiers.errors import KvtiersError
+from kvtiers.tiers import DEFAULT_BANDWIDTH_GB_PER_S, Tier
+from kvtiers.units import GIB, positive
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Requests over ``documents`` prefixes of equal length, some asked for far more often than others."""
+
+    requests: int
+    documents: int
+    prefix_tokens: int
+    seed: int = 0
+
+    def stream(self) -> list[int]:
+        """The document of each request. Popularity falls as 1 / rank (Zipf); the seed fixes the order."""
+        for name in ("requests", "documents", "prefix_tokens"):
+            positive(name, getattr(self, name))
+        weights = [1 / rank for rank in range(1, self.documents + 1)]
+        return random.Random(self.seed).choices(range(self.documents), weights, k=self.requests)
+
+
+@dataclass(frozen=True)
+class StackTier:
+    """One tier of the stack.
+
+    Capacity 0 means that it does not exist, as with LMCache's local disk whose limit was left at 0.
+    """
+
+    tier: Tier
+    capacity_gib: float
+    survives_restart: bool = False
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """What one prefix costs: its KV size, the rate that computes it, and the bandwidths that bring it back."""
+
+    kv_bytes_per_token: float
+    prefill_tokens_per_s: float
+    bandwidth_gb_per_s: dict[Tier, float] = field(default_factory=lambda: dict(DEFAULT_BANDWIDTH_GB_PER_S))
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Which tier answered each request (``Tier.NONE``: recomputed), and the seconds of TTFT that it saved."""
+
+    answered_by: list[Tier]
+    saved_s: float
+
+    def share(self, tier: Tier) -> float:
+        """The part of all requests, 0 to 1, that ``tier`` answered."""
+        return self.answered_by.count(tier) / len(self.answered_by)
+
+    @property
+    def hit_rate(self) -> float:
+        """The part of all requests, 0 to 1, that any tier answered."""
+        return 1 - self.share(Tier.NONE)
+
+    def hit_rate_over_time(self, window_requests: int) -> list[float]:
+        """The hit rate of each run of ``window_requests`` requests, in order."""
+        starts = range(0, len(self.answered_by), window_requests)
+        windows = [self.answered_by[start : start + window_requests] for start in starts]
+        return [1 - window.count(Tier.NONE) / len(window) for window in windows]
+
+
+def replay(
+    workload: Workload, tiers: Sequence[StackTier], speeds: Speeds, restarts_before: Collection[int] = ()
+) -> Replay:
+    """Run the workload through the stack.
+
+    Args:
+        workload: the requests.
+        tiers: nearest first.
+        speeds: KV size, prefill rate and bandwidths.
+        restarts_before: indices of requests before which the engine restarts.
+
+    Raises:
+        KvtiersError: for a negative capacity or a number that is not above zero.
+    """
+    kv_bytes = workload.prefix_tokens * positive("kv_bytes_per_token", speeds.kv_bytes_per_token)
+    caches = [_LruTier(tier, _entries(tier, kv_bytes)) for tier in tiers]
+    compute_s = recompute_s(workload.prefix_tokens, speeds.prefill_tokens_per_s)
+    saved_by = {Tier.NONE: 0.0} | {tier.tier: compute_s - _load_s(tier.tier, workload, speeds) for tier in tiers}
+
+    answered_by = []
+    for index, document in enumerate(workload.stream()):
+        if index in restarts_before:
+            for cache in caches:
+                cache.restart()
+        answered_by.append(_answer(caches, document))
+    return Replay(answered_by, sum(saved_by[tier] for tier in answered_by))
+
+
+class _LruTier:
+    """Whole prefixes, least recently used first."""
+
+    def __init__(self, tier: StackTier, entries: int) -> None:
+        self.tier = tier
+        self._entries = entries
+        self._documents: OrderedDict[int, None] = OrderedDict()
+
+    def holds(self, document: int) -> bool:
+        return document in self._documents
+
+    def use(self, document: int) -> None:
+        self._documents[document] = None
+        self._documents.move_to_end(document)
+        if len(self._documents) > self._entries:
+            self._documents.popitem(last=False)
+
+    def restart(self) -> None:
+        if not self.tier.survives_restart:
+            self._documents.clear()
+
+
+def _entries(tier: StackTier, kv_bytes: float) -> int:
+    if not 0 <= tier.capacity_gib < float("inf"):
+        raise KvtiersError(f"capacity_gib of {tier.tier} must be a number of GiB, 0 or more, got {tier.capacity_gib!r}")
+    return int(tier.capacity_gib * GIB // kv_bytes)
+
+
+def _answer(caches: Iterable[_LruTier], document: int) -> Tier:
+    """The nearest tier that holds the document; it and the tiers above it have it as their newest entry afterwards."""
+    for cache in caches:
+        held = cache.holds(document)
+        cache.use(document)
+        if held:
+            return cache.tier.tier
+    return Tier.NONE
+
+
+def _load_s(tier: Tier, workload: Workload, speeds: Speeds) -> float:
+    """Seconds to bring a prefix back; what is in VRAM is used where it lies."""
+    if tier is Tier.VRAM:
+        return 0.0
+    return load_s(workload.prefix_tokens, speeds.kv_bytes_per_token, speeds.bandwidth_gb_per_s[tier])
