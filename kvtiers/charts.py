@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 # Okabe and Ito (2008), the ones that stand out on white and on near-black alike.
 BLUE, ORANGE, GREEN, VERMILION, PURPLE = COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7")
-_DASHES: tuple[Literal["-", "--", ":", "-."], ...] = ("-", "--", ":", "-.")
+Look = tuple[str, Literal["-", "--", ":", "-."]]  # colour and dash
+_LINE_LOOKS: tuple[Look, ...] = ((BLUE, "-"), (ORANGE, "--"), (GREEN, ":"), (VERMILION, "-."))
+_LIMIT_LOOKS: tuple[Look, ...] = ((GREEN, "--"), (PURPLE, ":"))
 _INK = "#010203"  # stands for the page's text colour until the SVG is written
 _WIDTH_IN, _ROW_IN, _FONT_PT = 6.0, 0.3, 12
 _STYLE: dict[Any, Any] = {
@@ -81,7 +83,7 @@ def stacked_bars(rows: Mapping[str, Sequence[float]], parts: Sequence[str], axis
     """A horizontal bar per row, cut into ``parts`` from 0; the row's total stands at its end."""
     end = max((sum(values) for values in rows.values()), default=0) or 1
     figure, axes = _bar_axes(list(rows), len(parts))
-    _legend(figure, parts, dashed=False)
+    _legend(figure, parts, [(colour, "-") for colour in COLOURS], linewidth=8)
     starts = [0.0] * len(rows)
     for part, colour in zip(range(len(parts)), COLOURS, strict=False):
         widths = [values[part] for values in rows.values()]
@@ -96,29 +98,27 @@ def stacked_bars(rows: Mapping[str, Sequence[float]], parts: Sequence[str], axis
 def log_bars(
     values: Mapping[str, float],
     axis: Axis,
+    span: tuple[float, float],
     alt: str,
     limits: Mapping[str, float] | None = None,
-    start: float | None = None,
 ) -> str:
     """A horizontal bar per value on a logarithmic axis, with a labelled line at each limit.
 
-    Bars start at ``start``, or one step of the axis below the smallest number. A bar beyond no limit is blue, beyond
-    the first orange, beyond the second vermilion.
+    The axis covers ``span`` whatever the values are, so that a bar moves when its value does. A bar beyond no limit is
+    blue, beyond one orange, beyond both vermilion.
     """
-    limits = {label: limit for label, limit in (limits or {}).items() if limit > 0}
-    shown = [*values.values(), *limits.values()]
-    low = start or min(shown) / axis.log_base
+    low, high = span
+    limits = limits or {}
     figure, axes = _bar_axes(list(values), len(limits))
-    colours = [(BLUE, ORANGE, VERMILION)[min(2, _passed(value, limits))] for value in values.values()]
+    _legend(figure, list(limits), _LIMIT_LOOKS)
+    colours = [(BLUE, ORANGE, VERMILION)[_passed(value, limits)] for value in values.values()]
     # A log axis has no 0 to start from: bars begin at its left edge.
-    lengths = [max(0.0, value - low) for value in values.values()]
-    axes.barh(range(len(values)), lengths, left=low, color=colours, height=0.6)
-    _legend(figure, list(limits), dashed=True, colours=(GREEN, PURPLE))
-    for limit, colour, dash in zip(limits.values(), (GREEN, PURPLE), _DASHES[1:], strict=False):
-        axes.axvline(limit, color=colour, linestyle=dash)
-    _bar_ends(axes, [max(value, low) for value in values.values()], [axis.format(value) for value in values.values()])
-    # Room to the right for the longest bar's number.
-    _scale_x(axes, axis, low, max(shown) * (max(shown) / low) ** 0.22)
+    ends = [min(max(value, low), high) for value in values.values()]
+    axes.barh(range(len(values)), [end - low for end in ends], left=low, color=colours, height=0.6)
+    for limit, (colour, dash) in zip(limits.values(), _LIMIT_LOOKS, strict=False):
+        axes.axvline(min(max(limit, low), high), color=colour, linestyle=dash)
+    _bar_ends(axes, ends, [axis.format(value) for value in values.values()])
+    _scale_x(axes, axis, low, high * (high / low) ** 0.22)
     return _svg(figure, alt)
 
 
@@ -139,8 +139,8 @@ def lines(
     """
     marks = marks or {}
     figure, axes = _axes(rows_above=len(series) + len(marks), plot_in=2.6, left_in=0.85, title_in=0.35)
-    _legend(figure, [*series, *marks], dashed=True)
-    looks = zip(COLOURS, _DASHES, strict=False)
+    _legend(figure, [*series, *marks], _LINE_LOOKS)
+    looks = iter(_LINE_LOOKS)
     for values, (colour, dash) in zip(series.values(), looks, strict=False):
         axes.plot(x, values, color=colour, linestyle=dash, clip_on=False)
     for positions, (colour, dash) in zip(marks.values(), looks, strict=False):
@@ -215,15 +215,14 @@ def _log_ticks(low: float, high: float, base: float) -> list[float]:
     return [base**power for power in range(first, last + 1, stride)]
 
 
-def _legend(figure: "Figure", labels: Sequence[str], *, dashed: bool, colours: Sequence[str] = COLOURS) -> None:
+def _legend(figure: "Figure", labels: Sequence[str], looks: Sequence[Look], linewidth: float = 2) -> None:
     """One row a label above the plot; rows need no guess of how wide a text is in the page's font."""
     from matplotlib.lines import Line2D  # noqa: PLC0415
 
     height_in = figure.get_figheight()
-    for row, label in enumerate(labels):
+    for row, (label, (colour, dash)) in enumerate(zip(labels, looks, strict=False)):
         y = 1 - (row + 0.6) * _ROW_IN / height_in
-        dash, width = (_DASHES[row + (colours is not COLOURS)], 2) if dashed else ("-", 8)
-        sample = Line2D([0.02, 0.09], [y, y], color=colours[row], linestyle=dash, linewidth=width)
+        sample = Line2D([0.02, 0.09], [y, y], color=colour, linestyle=dash, linewidth=linewidth)
         figure.add_artist(sample)
         figure.text(0.11, y, label, va="center_baseline")
 

@@ -4,6 +4,7 @@ Sources: the ceiling is arithmetic (bandwidth against prefill rate times KV size
 a linear and a quadratic term, follows from attention being quadratic in the prompt; its coefficients are measured.
 """
 
+import math
 from dataclasses import dataclass
 
 from kvtiers.units import GB, positive
@@ -49,3 +50,27 @@ class TtftCurve:
     def ttft_s(self, tokens: float) -> float:
         """Seconds to the first token for a prompt of ``tokens``."""
         return self.fixed_s + self.linear_s * tokens + self.quadratic_s * tokens * tokens
+
+
+def reuse_ttft_s(cold: TtftCurve, load: TtftCurve, tokens: float, tail_tokens: float) -> float:
+    """Seconds to the first token when all but the last ``tail_tokens`` are loaded.
+
+    The tail is prefilled over the whole context before it, which is most of the time once loading is fast.
+    """
+    loaded_tokens = max(0.0, tokens - tail_tokens)
+    return load.ttft_s(loaded_tokens) + cold.ttft_s(tokens) - cold.ttft_s(loaded_tokens)
+
+
+def worthwhile_from_tokens(cold: TtftCurve, load: TtftCurve) -> float | None:
+    """The shortest stretch of tokens that is loaded faster than recomputed; None if there is none.
+
+    ``load`` must be a straight line: what is loaded grows with the tokens, not with their square.
+    """
+    head_start_s = load.fixed_s - cold.fixed_s
+    gain_per_token_s = cold.linear_s - load.linear_s
+    if head_start_s <= 0:
+        return 0.0
+    if cold.quadratic_s > 0:
+        root = math.sqrt(gain_per_token_s**2 + 4 * cold.quadratic_s * head_start_s)
+        return (root - gain_per_token_s) / (2 * cold.quadratic_s)
+    return head_start_s / gain_per_token_s if gain_per_token_s > 0 else None
