@@ -83,9 +83,10 @@ def shared_environment() -> dict[str, str]:
 
 
 def vllm_command(plan: Plan) -> str:
-    """The server's command line, quoted for a POSIX shell."""
+    """The server's command line, quoted for a POSIX shell, one option a line."""
     connector = json.dumps(CONNECTOR, separators=(",", ":"))
-    return shlex.join(["vllm", "serve", plan.model, "--kv-transfer-config", connector])
+    lines = (["vllm", "serve", plan.model], ["--kv-transfer-config", connector])
+    return " \\\n  ".join(shlex.join(line) for line in lines)
 
 
 def exports(environment: Mapping[str, str]) -> str:

@@ -41,8 +41,7 @@ def _():
         "about_cpu": "Tens to hundreds of GiB a host. A restart empties it.",
         "about_ssd": "Terabytes, and slower. LMCache 0.5.6 forgets its index at a restart: the files stay and are not found again.",
         "about_remote": "Redis, Valkey, S3 or a directory: found again after a restart and by other hosts, if the hash is stable.",
-        "assumed": "assumed: {bandwidth:g} GB/s",
-        "recompute": "recompute at 4,000 tokens/s: {time}",
+        "card": "**{tier}: {time}** at {bandwidth:g} GB/s (assumed); recompute at 4,000 tokens/s: {recompute}.<br>{about}",
         "judge": "## The judge",
         "context": "Context of one user (tokens)",
         "users": "Users at once",
@@ -50,7 +49,9 @@ def _():
         "free_vram": "Free VRAM (GiB)",
         "cpu_ram": "CPU RAM for KV (GiB)",
         "needed": "needed",
-        "size": "GiB, logarithmic",
+        "vram_line": "free VRAM, {vram}",
+        "ram_line": "CPU RAM, {ram}",
+        "size": "KV cache (logarithmic)",
         "alt": "Needed {needed}, free VRAM {vram}, CPU RAM {ram}: {verdict}.",
         "verdict": "**{verdict}.** {reason} {turn_on}",
         "not_reused": "Nothing comes back, so there is nothing to load: every tier only costs writes.",
@@ -127,16 +128,15 @@ def _(back_s, choose, t):
 
 @app.cell
 def _(back_s, chosen, t):
-    mo.callout(
-        mo.md(
-            f"**{t[chosen()]}: {format_seconds(back_s[chosen()])}** ("
-            + t["assumed"].format(bandwidth=DEFAULT_BANDWIDTH_GB_PER_S[chosen()])
-            + "; "
-            + t["recompute"].format(time=format_seconds(recompute_s(10_000, 4000)))
-            + ")<br>"
-            + t[f"about_{chosen()}"]
-        )
+    tier = chosen()
+    card = t["card"].format(
+        tier=t[tier],
+        time=format_seconds(back_s[tier]),
+        bandwidth=DEFAULT_BANDWIDTH_GB_PER_S[tier],
+        recompute=format_seconds(recompute_s(10_000, 4000)),
+        about=t[f"about_{tier}"],
     )
+    mo.callout(mo.md(card))
     return
 
 
@@ -170,14 +170,14 @@ def _(context_tokens, cpu_ram_gib, free_vram_gib, kv_bytes, reused, t, users):
             ),
             mo.Html(
                 charts.log_bars(
-                    {
-                        t["needed"]: verdict.needed_bytes,
-                        t["free_vram"]: verdict.free_vram_bytes,
-                        t["cpu_ram"]: verdict.cpu_ram_bytes,
-                    },
+                    {t["needed"]: verdict.needed_bytes},
                     charts.Axis(t["size"], format_bytes, log=True, log_base=4),
                     (GIB / 16, 4096 * GIB),
                     t["alt"].format(**sizes, verdict=t[verdict.tier]),
+                    {
+                        t["vram_line"].format(**sizes): verdict.free_vram_bytes,
+                        t["ram_line"].format(**sizes): verdict.cpu_ram_bytes,
+                    },
                 )
             ),
         ]
@@ -222,7 +222,7 @@ def _(t):
             for tier, (_, power) in priced.items()
         }
     )
-    new_tokens_m = mo.ui.slider(1, 500, value=50, label=t["new_tokens"], show_value=True)
+    new_tokens_m = mo.ui.slider(1, 500, value=20, label=t["new_tokens"], show_value=True)
     rated_tbw = mo.ui.slider(300, 10000, 100, value=1200, label=t["rated"], show_value=True)
     mo.vstack(
         [

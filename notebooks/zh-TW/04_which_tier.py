@@ -41,8 +41,7 @@ def _():
         "about_cpu": "每台主機數十到數百 GiB；重新啟動就清空。",
         "about_ssd": "以 TB 計，比較慢。LMCache 0.5.6 重新啟動後會忘記索引：檔案還在，卻再也找不到。",
         "about_remote": "Redis、Valkey、S3 或一個目錄：只要雜湊穩定，重新啟動後、其他主機上都找得到。",
-        "assumed": "假設值：{bandwidth:g} GB/s",
-        "recompute": "以每秒 4,000 個 token 重算：{time}",
+        "card": "**{tier}：{time}**（假設 {bandwidth:g} GB/s）；以每秒 4,000 個 token 重算要 {recompute}。<br>{about}",
         "judge": "## 判斷器",
         "context": "一位使用者的上下文（token）",
         "users": "同時的使用者數",
@@ -50,7 +49,9 @@ def _():
         "free_vram": "可用 VRAM（GiB）",
         "cpu_ram": "可給 KV 的 CPU RAM（GiB）",
         "needed": "需要",
-        "size": "GiB（對數刻度）",
+        "vram_line": "可用 VRAM，{vram}",
+        "ram_line": "CPU RAM，{ram}",
+        "size": "KV 快取（對數刻度）",
         "alt": "需要 {needed}，可用 VRAM {vram}，CPU RAM {ram}：{verdict}。",
         "verdict": "**{verdict}。** {reason}{turn_on}",
         "not_reused": "前綴不會再出現，沒有東西可以載回：每一層都只是多付寫入的代價。",
@@ -73,8 +74,7 @@ def _():
         "writes": "硬碟一年寫入 {written:,.0f} TB，**{years:.1f} 年**後達到 {rated:,} TBW 的耐寫度。",
         "exercise": "練習 1：fp8 改變了什麼？",
         "solution": """
-            其他都不動（128k 個 token、一位使用者、10 GiB 可用 VRAM），把 KV 型別改成 fp8。每個 token 從 128 KiB 變成 64 KiB，
-            整段上下文從 16 GiB 變成 8 GiB，判斷器就從 CPU 層改判為 VRAM：一層都不必架。
+            其他都不動（128k 個 token、一位使用者、10 GiB 可用 VRAM），把 KV 型別改成 fp8。每個 token 從 128 KiB 變成 64 KiB，整段上下文從 16 GiB 變成 8 GiB，判斷器就從 CPU 層改判為 VRAM：一層都不必架。
         """,
         "run": "從 clone 下來的專案執行：`uvx marimo edit --sandbox notebooks/zh-TW/04_which_tier.py`",
     }
@@ -126,16 +126,15 @@ def _(back_s, choose, t):
 
 @app.cell
 def _(back_s, chosen, t):
-    mo.callout(
-        mo.md(
-            f"**{t[chosen()]}: {format_seconds(back_s[chosen()])}** ("
-            + t["assumed"].format(bandwidth=DEFAULT_BANDWIDTH_GB_PER_S[chosen()])
-            + "; "
-            + t["recompute"].format(time=format_seconds(recompute_s(10_000, 4000)))
-            + ")<br>"
-            + t[f"about_{chosen()}"]
-        )
+    tier = chosen()
+    card = t["card"].format(
+        tier=t[tier],
+        time=format_seconds(back_s[tier]),
+        bandwidth=DEFAULT_BANDWIDTH_GB_PER_S[tier],
+        recompute=format_seconds(recompute_s(10_000, 4000)),
+        about=t[f"about_{tier}"],
     )
+    mo.callout(mo.md(card))
     return
 
 
@@ -169,14 +168,14 @@ def _(context_tokens, cpu_ram_gib, free_vram_gib, kv_bytes, reused, t, users):
             ),
             mo.Html(
                 charts.log_bars(
-                    {
-                        t["needed"]: verdict.needed_bytes,
-                        t["free_vram"]: verdict.free_vram_bytes,
-                        t["cpu_ram"]: verdict.cpu_ram_bytes,
-                    },
+                    {t["needed"]: verdict.needed_bytes},
                     charts.Axis(t["size"], format_bytes, log=True, log_base=4),
                     (GIB / 16, 4096 * GIB),
                     t["alt"].format(**sizes, verdict=t[verdict.tier]),
+                    {
+                        t["vram_line"].format(**sizes): verdict.free_vram_bytes,
+                        t["ram_line"].format(**sizes): verdict.cpu_ram_bytes,
+                    },
                 )
             ),
         ]
@@ -221,7 +220,7 @@ def _(t):
             for tier, (_, power) in priced.items()
         }
     )
-    new_tokens_m = mo.ui.slider(1, 500, value=50, label=t["new_tokens"], show_value=True)
+    new_tokens_m = mo.ui.slider(1, 500, value=20, label=t["new_tokens"], show_value=True)
     rated_tbw = mo.ui.slider(300, 10000, 100, value=1200, label=t["rated"], show_value=True)
     mo.vstack(
         [

@@ -48,8 +48,7 @@ def _():
         "redis_url": "Redis 的位址",
         "chunk": "Chunk（token）",
         "no_limit": """
-            **沒有上限，就沒有磁碟層。** `max_local_disk_size` 停在預設值 0 時，LMCache 根本不會建立磁碟層，也不會有任何提示：
-            紀錄裡照樣寫著已存入，下一次查找卻是 0 命中。
+            **沒有上限，就沒有磁碟層。** `max_local_disk_size` 停在預設值 0 時，LMCache 根本不會建立磁碟層，也不會有任何提示：紀錄裡照樣寫著已存入，下一次查找卻是 0 命中。
         """,
         "bad_setting": "這些設定行不通：`{error}`",
         "command": "**1. 帶著連接器啟動 vLLM，並先備妥步驟 2 的設定**",
