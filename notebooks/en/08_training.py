@@ -1,6 +1,10 @@
 # /// script
 # requires-python = ">=3.11"
-# dependencies = ["kvtiers[charts]", "marimo==0.25.2"]
+# dependencies = [
+#     "kvtiers",
+#     "marimo==0.25.2",
+#     "matplotlib",
+# ]
 #
 # [tool.uv.sources]
 # kvtiers = { path = "../..", editable = true }

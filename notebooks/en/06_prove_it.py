@@ -1,0 +1,339 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = [
+#     "kvtiers",
+#     "marimo==0.25.2",
+#     "matplotlib",
+# ]
+#
+# [tool.uv.sources]
+# kvtiers = { path = "../..", editable = true }
+# ///
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="full")
+
+with app.setup:
+    import sys
+
+    import marimo as mo
+
+    from kvtiers import charts
+    from kvtiers.costs import ceiling_speedup
+    from kvtiers.errors import KvtiersError
+    from kvtiers.evidence import Step
+    from kvtiers.results import Arm, read_result
+    from kvtiers.units import KIB, format_count, format_seconds
+
+
+@app.cell(hide_code=True)
+def _():
+    t = {
+        "intro": """
+            # Prove it
+
+            A lab result: what was measured, what proves each sample, and how far it stays below the ceiling. After `make lab`
+            this shows your run; without one, the committed reference run.
+        """,
+        "drop": "Drop another result file here",
+        "no_file": "There is no lab result here yet. Drop one above, or run `make lab` in a clone.",
+        "bad_file": "This file can't be shown. What is wrong: `{error}`",
+        "origin": "**{model}** on {cpu}, {cores} cores{gpu} · vLLM {vllm}, LMCache {lmcache} · {date}",
+        "invalid": "This run is marked invalid:",
+        "lmcache": "LMCache",
+        "control": "control",
+        "cold": "cold",
+        "gpu_hit": "GPU hit",
+        "ssd_reuse": "back from SSD",
+        "evicted_recompute": "evicted, computed again",
+        "row": "{step}, {arm}",
+        "ttft": "TTFT",
+        "median": "median TTFT",
+        "medians_alt": "Median TTFT of each step: {steps}.",
+        "reuse_speedup": "Cold / back from SSD",
+        "worth": "Evicted / back from SSD",
+        "worth_detail": "control against LMCache: what the tier is worth",
+        "price": "Price of storing",
+        "price_detail": "cold, LMCache against control",
+        "unknown": "not run",
+        "ceiling": "## Measured against the ceiling",
+        "measured": "measured",
+        "ceiling_bar": "ceiling",
+        "speedup": "speedup (logarithmic)",
+        "ceiling_alt": "Measured speedup {measured}, ceiling {ceiling}.",
+        "discount": "Effective-bandwidth discount",
+        "discount_detail": "measured / ceiling; drive {drive:.2f} GB/s, prefill {rate} tokens/s",
+        "no_ceiling": "This result has no ceiling: the drive's bandwidth or the KV size was not measured.",
+        "retrieve": "read and copy",
+        "rest": "the rest, mostly the prefill of {tail} tail tokens",
+        "parts": "one median reuse",
+        "parts_alt": "Of {total}, reading and copying take {retrieve}.",
+        "evidence": """
+            ## What proves each sample
+
+            Tokens. From the log: T in the prompt, C already held by the engine, H held by LMCache, L to load, and what was
+            really retrieved. From the counters: hits of the engine's own cache, and of the connector.
+        """,
+        "table_head": "| Step | TTFT | T | C | H | L | Retrieved | Own hits | Connector hits |",
+        "formula": "What the ceiling leaves unexplained:",
+        "own": """
+            ## Exercise 3: your own numbers
+
+            Prefill throughput: one long prompt with `max_tokens` 1. Drive: measured by fio, never the data sheet.
+        """,
+        "own_tokens": "Prompt (tokens)",
+        "own_cold": "Cold TTFT (s)",
+        "own_reuse": "TTFT when it comes back (s)",
+        "own_kv": "KV per token (KiB)",
+        "own_drive": "Drive (GB/s)",
+        "own_result": "Speedup **{measured:.1f}x** of a ceiling of **{ceiling:.1f}x**: discount **{discount:.2f}**. {advice}",
+        "advice_low": "The drive is not the limit: a faster one is money wasted.",
+        "advice_high": "The drive matters here: a faster one would show.",
+        "solution_title": "How to find each number",
+        "solution": """
+            - KV per token: layers, KV heads and head_dim from config.json (lesson 02).
+            - Prefill throughput: prompt tokens / TTFT of a long, new prompt with `max_tokens` 1.
+            - Drive: `fio --rw=read --bs=1M --direct=1 --size=4G --name=kv --directory=DIR`.
+            - Ceiling = bandwidth / (throughput x KV bytes per token); discount = measured speedup / ceiling.
+        """,
+        "run": "Run it from a clone: `uvx marimo edit --sandbox notebooks/en/06_prove_it.py`",
+    }
+    return (t,)
+
+
+@app.cell(hide_code=True)
+def _(t):
+    mo.md(t["intro"])
+    return
+
+
+@app.cell
+def _(t):
+    dropped = mo.ui.file(filetypes=[".json"], kind="area", label=t["drop"])
+    own_tokens = mo.ui.number(1, 10_000_000, value=10_000, label=t["own_tokens"])
+    own_cold_s = mo.ui.number(0.001, 10_000, value=2.5, label=t["own_cold"])
+    own_reuse_s = mo.ui.number(0.001, 10_000, value=1.1, label=t["own_reuse"])
+    own_kv_kib = mo.ui.number(0.1, 100_000, value=144, label=t["own_kv"])
+    own_drive_gb_per_s = mo.ui.number(0.01, 1000, value=6, label=t["own_drive"])
+    dropped
+    return dropped, own_cold_s, own_drive_gb_per_s, own_kv_kib, own_reuse_s, own_tokens
+
+
+@app.cell(hide_code=True)
+def _():
+    def result_at_hand():
+        """The served result in the browser; the latest run or the reference run in a clone; None elsewhere."""
+        location = mo.notebook_location()
+        served = location / "public" / "lab-result.json"
+        if "pyodide" in sys.modules:
+            from pyodide.http import open_url
+
+            return open_url(str(served)).getvalue()
+        results = location.parents[1] / "lab" / "results"
+        found = [
+            path for path in (served, results / "latest.json", results / "reference" / "cpu-tiny.json") if path.exists()
+        ]
+        return found[0].read_text() if found else None
+
+    return (result_at_hand,)
+
+
+@app.cell
+def _(dropped, result_at_hand, t):
+    result_text = dropped.contents().decode(errors="replace") if dropped.value else result_at_hand()
+    mo.stop(result_text is None, mo.callout(mo.md(t["no_file"]), kind="warn"))
+    try:
+        result = read_result(result_text)
+    except KvtiersError as error:
+        mo.stop(True, mo.callout(mo.md(t["bad_file"].format(error=error)), kind="danger"))
+    return (result,)
+
+
+@app.cell
+def _(result, t):
+    origin = mo.md(
+        t["origin"].format(
+            model=result.model.name,
+            cpu=result.machine.cpu,
+            cores=result.machine.cores,
+            gpu=f", {result.machine.gpu}" if result.machine.gpu else "",
+            vllm=result.versions.vllm,
+            lmcache=result.versions.lmcache,
+            date=result.created[:10],
+        )
+    )
+    problems = "".join(f"\n- {problem}" for problem in result.problems)
+    origin if result.valid else mo.vstack([origin, mo.callout(mo.md(t["invalid"] + "\n" + problems), kind="danger")])
+    return
+
+
+@app.cell
+def _(result, t):
+    medians = {t["row"].format(step=t[row.step], arm=t[row.arm]): row.ttft.median_s for row in result.summary.steps}
+    mo.Html(
+        charts.stacked_bars(
+            {name: [median_s] for name, median_s in medians.items()},
+            [t["median"]],
+            charts.Axis(t["ttft"], format_seconds),
+            t["medians_alt"].format(
+                steps="; ".join(f"{name} {format_seconds(median_s)}" for name, median_s in medians.items())
+            ),
+        )
+    )
+    return (medians,)
+
+
+@app.cell
+def _(result, t):
+    def times(ratio):
+        return t["unknown"] if ratio is None else f"{ratio:.1f}x"
+
+    storing = result.summary.cold_over_control_cold
+    mo.hstack(
+        [
+            mo.stat(times(result.summary.cold_over_ssd_reuse), t["reuse_speedup"]),
+            mo.stat(times(result.summary.evicted_recompute_over_ssd_reuse), t["worth"], t["worth_detail"]),
+            mo.stat(t["unknown"] if storing is None else f"{storing - 1:+.0%}", t["price"], t["price_detail"]),
+        ],
+        justify="start",
+        wrap=True,
+    )
+    return (times,)
+
+
+@app.cell(hide_code=True)
+def _(t):
+    mo.md(t["ceiling"])
+    return
+
+
+@app.cell
+def _(result, t, times):
+    limit = result.summary.ceiling
+    mo.stop(limit is None, mo.callout(mo.md(t["no_ceiling"])))
+    measured = result.summary.cold_over_ssd_reuse
+    mo.vstack(
+        [
+            mo.Html(
+                charts.log_bars(
+                    {t["measured"]: measured, t["ceiling_bar"]: limit.speedup},
+                    charts.Axis(t["speedup"], lambda speedup: f"{speedup:.3g}x", log=True),
+                    (0.1, 1000),
+                    t["ceiling_alt"].format(measured=times(measured), ceiling=times(limit.speedup)),
+                )
+            ),
+            mo.stat(
+                f"{limit.effective_bandwidth_discount:.2f}",
+                t["discount"],
+                t["discount_detail"].format(
+                    drive=limit.drive_gb_per_s, rate=format_count(result.summary.prefill_tokens_per_s)
+                ),
+            ),
+        ]
+    )
+    return
+
+
+@app.cell
+def _(result, t):
+    parts = result.summary.reuse_parts
+    mo.stop(parts is None)
+    mo.Html(
+        charts.stacked_bars(
+            {t["parts"]: [parts.retrieve_s, parts.rest_s]},
+            [t["retrieve"], t["rest"].format(tail=parts.tail_tokens)],
+            charts.Axis(t["ttft"], format_seconds),
+            t["parts_alt"].format(
+                total=format_seconds(parts.retrieve_s + parts.rest_s), retrieve=format_seconds(parts.retrieve_s)
+            ),
+        )
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _(t):
+    mo.md(t["evidence"])
+    return
+
+
+@app.cell
+def _(result, t):
+    def evidence_row(sample):
+        log, counters = sample.evidence.log, sample.evidence.counters
+        from_log = (
+            (log.computed_tokens, log.hit_tokens, log.need_to_load_tokens, log.retrieved_tokens) if log else ("–",) * 4
+        )
+        cells = (
+            t["row"].format(step=t[sample.step], arm=t[sample.arm]),
+            format_seconds(sample.ttft_s).replace(" ", "\N{NO-BREAK SPACE}"),
+            sample.prompt_tokens,
+            *from_log,
+            counters.own_hits,
+            counters.external_hits,
+        )
+        return "| " + " | ".join(map(str, cells)) + " |"
+
+    in_order = sorted(
+        result.samples, key=lambda sample: (list(Arm).index(sample.arm), list(Step).index(sample.step), sample.repeat)
+    )
+    rule = "|---" * 9 + "|"
+    mo.md("\n".join([t["table_head"], rule, *map(evidence_row, in_order)])).style({"overflow-x": "auto"})
+    return
+
+
+@app.cell(hide_code=True)
+def _(own_cold_s, own_drive_gb_per_s, own_kv_kib, own_reuse_s, own_tokens, t):
+    mo.vstack([mo.md(t["own"]), own_tokens, own_cold_s, own_reuse_s, own_kv_kib, own_drive_gb_per_s])
+    return
+
+
+@app.cell
+def _(discount, own_cold_s, own_drive_gb_per_s, own_kv_kib, own_reuse_s, own_tokens, t):
+    own_speedup = own_cold_s.value / own_reuse_s.value
+    own_ceiling = ceiling_speedup(own_tokens.value / own_cold_s.value, own_kv_kib.value * KIB, own_drive_gb_per_s.value)
+    own_discount = discount(own_speedup, own_ceiling)
+    mo.callout(
+        mo.md(
+            t["own_result"].format(
+                measured=own_speedup,
+                ceiling=own_ceiling,
+                discount=own_discount,
+                advice=t["advice_high" if own_discount > 0.5 else "advice_low"],
+            )
+        )
+    )
+    return (own_discount,)
+
+
+@app.cell(hide_code=True)
+def _(t):
+    mo.md(t["formula"])
+    return
+
+
+@app.cell
+def _():
+    def discount(measured_speedup, ceiling):
+        return measured_speedup / ceiling
+
+    mo.show_code()
+    return (discount,)
+
+
+@app.cell(hide_code=True)
+def _(t):
+    mo.accordion({t["solution_title"]: mo.md(t["solution"])})
+    return
+
+
+@app.cell(hide_code=True)
+def _(t):
+    mo.md(t["run"])
+    return
+
+
+if __name__ == "__main__":
+    app.run()
