@@ -43,7 +43,7 @@ def _():
         "kv_type": "KV type",
         "free_vram": "Free VRAM (GiB)",
         "cpu_ram": "CPU RAM for KV (GiB)",
-        "bad_config": "This config.json can't be used. What is wrong: `{error}`",
+        "bad_config": "This config.json can't be used. What is wrong:",
         "per_token": "KV per token",
         "shape": "2 x {layers} layers x {kv_heads} KV heads x {head_dim} x {element:g} B",
         "at_128k": "One request of 128k tokens",
@@ -97,7 +97,7 @@ def _(dropped, head_dim, kv_heads, kv_type, layers, pasted, source, t):
             config_text = dropped.contents().decode(errors="replace") if dropped.value else pasted.value
             spec = kv_spec(parse_config(config_text), kv_type.value)
     except KvtiersError as error:
-        mo.stop(True, mo.callout(mo.md(t["bad_config"].format(error=error)), kind="danger"))
+        mo.stop(True, mo.callout(mo.vstack([t["bad_config"], mo.plain_text(str(error))]), kind="danger"))
     return (spec,)
 
 

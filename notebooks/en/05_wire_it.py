@@ -55,7 +55,7 @@ def _():
             **No limit, no disk tier.** With `max_local_disk_size` at its default of 0, LMCache never creates the disk tier and
             says nothing: stores are still logged, and the next lookup hits 0.
         """,
-        "bad_setting": "These settings can't work: `{error}`",
+        "bad_setting": "These settings can't work:",
         "command": "**1. Start vLLM with the connector, and with the settings of step 2 in place**",
         "environment": "**2. The settings, as environment variables**",
         "yaml": "or the same as `lmcache.yaml` (variables win where both are set), named by `LMCACHE_CONFIG_FILE`:",
@@ -118,7 +118,7 @@ def _(chunk_tokens, cpu_gib, disk_gib, disk_path, model, redis_url, t, wiring):
     try:
         values = settings(plan)
     except KvtiersError as error:
-        mo.stop(True, mo.callout(mo.md(t["bad_setting"].format(error=error)), kind="danger"))
+        mo.stop(True, mo.callout(mo.vstack([t["bad_setting"], mo.plain_text(str(error))]), kind="danger"))
     return has_disk_tier, plan, values
 
 

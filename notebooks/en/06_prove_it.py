@@ -17,6 +17,8 @@ app = marimo.App(width="full")
 
 with app.setup:
     import sys
+    from dataclasses import asdict
+    from html import escape
 
     import marimo as mo
 
@@ -39,8 +41,9 @@ def _():
         """,
         "drop": "Drop another result file here",
         "no_file": "There is no lab result here yet. Drop one above, or run `make lab` in a clone.",
-        "bad_file": "This file can't be shown. What is wrong: `{error}`",
-        "origin": "**{model}** on {cpu}, {cores} cores{gpu} · vLLM {vllm}, LMCache {lmcache} · {date}",
+        "bad_file": "This file can't be shown. What is wrong:",
+        "origin": "**{model}** on {cpu}, {cores} cores, GPU: {gpu} · vLLM {vllm}, LMCache {lmcache} · {date}",
+        "no_gpu": "none",
         "invalid": "This run is marked invalid:",
         "lmcache": "LMCache",
         "control": "control",
@@ -147,25 +150,23 @@ def _(dropped, result_at_hand, t):
     try:
         result = read_result(result_text)
     except KvtiersError as error:
-        mo.stop(True, mo.callout(mo.md(t["bad_file"].format(error=error)), kind="danger"))
+        mo.stop(True, mo.callout(mo.vstack([t["bad_file"], mo.plain_text(str(error))]), kind="danger"))
     return (result,)
 
 
 @app.cell
 def _(result, t):
-    origin = mo.md(
-        t["origin"].format(
-            model=result.model.name,
-            cpu=result.machine.cpu,
-            cores=result.machine.cores,
-            gpu=f", {result.machine.gpu}" if result.machine.gpu else "",
-            vllm=result.versions.vllm,
-            lmcache=result.versions.lmcache,
-            date=result.created[:10],
-        )
+    names = {
+        "model": result.model.name,
+        "cpu": result.machine.cpu,
+        "gpu": result.machine.gpu or t["no_gpu"],
+        **asdict(result.versions),
+    }
+    origin = t["origin"].format(
+        **{name: escape(text) for name, text in names.items()}, cores=result.machine.cores, date=result.created[:10]
     )
-    problems = "".join(f"\n- {problem}" for problem in result.problems)
-    origin if result.valid else mo.vstack([origin, mo.callout(mo.md(t["invalid"] + "\n" + problems), kind="danger")])
+    problems = mo.callout(mo.vstack([t["invalid"], *map(mo.plain_text, result.problems)]), kind="danger")
+    mo.vstack([mo.md(origin), *([] if result.valid else [problems])])
     return
 
 

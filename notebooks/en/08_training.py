@@ -85,7 +85,7 @@ def _(t):
 
 @app.cell
 def _(t):
-    places = {t[tier]: tier for tier in (Tier.VRAM, Tier.CPU, Tier.SSD)}
+    _places = {t[tier]: tier for tier in (Tier.VRAM, Tier.CPU, Tier.SSD)}
     parameters_b = mo.ui.slider(
         steps=[0.5, 1, 3, 7, 8, 13, 32, 70, 180], value=7, label=t["parameters"], show_value=True
     )
@@ -93,8 +93,8 @@ def _(t):
     optimizer = mo.ui.dropdown({t[name]: name for name in STATE_BYTES}, value=t["adam"], label=t["optimizer"])
     gpus = mo.ui.slider(steps=[1, 2, 4, 8, 16, 32, 64], value=1, label=t["gpus"], show_value=True)
     lora = mo.ui.switch(label=t["lora"])
-    optimizer_place = mo.ui.dropdown(places, value=t["cpu"], label=t["place_optimizer"])
-    weights_place = mo.ui.dropdown(places, value=t["vram"], label=t["place_weights"])
+    optimizer_place = mo.ui.dropdown(_places, value=t["cpu"], label=t["place_optimizer"])
+    weights_place = mo.ui.dropdown(_places, value=t["vram"], label=t["place_weights"])
     cpu_gb_per_s = mo.ui.slider(10, 200, 10, value=50, label=t["cpu_gb_per_s"], show_value=True)
     ssd_gb_per_s = mo.ui.slider(0.5, 14, 0.5, value=6, label=t["ssd_gb_per_s"], show_value=True)
     mo.vstack(

@@ -43,7 +43,7 @@ def _():
         "kv_type": "KV 型別",
         "free_vram": "可用 VRAM（GiB）",
         "cpu_ram": "可給 KV 的 CPU RAM（GiB）",
-        "bad_config": "這份 config.json 無法使用，原因是：`{error}`",
+        "bad_config": "這份 config.json 無法使用，原因是：",
         "per_token": "每個 token 的 KV",
         "shape": "2 x {layers} 層 x {kv_heads} 個 KV 頭 x {head_dim} x {element:g} B",
         "at_128k": "一個 128k token 的請求",
@@ -97,7 +97,7 @@ def _(dropped, head_dim, kv_heads, kv_type, layers, pasted, source, t):
             config_text = dropped.contents().decode(errors="replace") if dropped.value else pasted.value
             spec = kv_spec(parse_config(config_text), kv_type.value)
     except KvtiersError as error:
-        mo.stop(True, mo.callout(mo.md(t["bad_config"].format(error=error)), kind="danger"))
+        mo.stop(True, mo.callout(mo.vstack([t["bad_config"], mo.plain_text(str(error))]), kind="danger"))
     return (spec,)
 
 

@@ -20,7 +20,7 @@ with app.setup:
 
     from kvtiers import charts
     from kvtiers.costs import recompute_s
-    from kvtiers.model import ELEMENT_BYTES, KvSpec
+    from kvtiers.model import kv_spec
     from kvtiers.tiers import DEFAULT_BANDWIDTH_GB_PER_S, Tier, Traffic, judge, load_back_s
     from kvtiers.units import GIB, format_bytes, format_seconds
     from kvtiers.upkeep import Rate, drive_years, energy_kwh_per_year, price, terabytes_written_per_year
@@ -93,7 +93,7 @@ def _(t):
 
 @app.cell
 def _(t):
-    kv_type = mo.ui.dropdown(list(ELEMENT_BYTES), value="fp16", label=t["kv_type"])
+    kv_type = mo.ui.dropdown(["fp32", "fp16", "bf16", "fp8"], value="fp16", label=t["kv_type"])
     context_tokens = mo.ui.slider(
         steps=[2048, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576],
         value=131072,
@@ -111,7 +111,15 @@ def _(t):
 
 @app.cell
 def _(kv_type):
-    kv_bytes = KvSpec(layers=32, kv_heads=8, head_dim=128, kv_dtype=kv_type.value).bytes_per_token
+    model = {
+        "model_type": "llama",
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "head_dim": 128,
+        "hidden_size": 4096,
+    }
+    kv_bytes = kv_spec(model, kv_type.value).bytes_per_token
     back_s = {tier: load_back_s(tier, 10_000, kv_bytes) for tier in DEFAULT_BANDWIDTH_GB_PER_S}
     return back_s, kv_bytes
 

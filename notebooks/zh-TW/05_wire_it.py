@@ -54,7 +54,7 @@ def _():
         "no_limit": """
             **沒有上限，就沒有磁碟層。** `max_local_disk_size` 停在預設值 0 時，LMCache 根本不會建立磁碟層，也不會有任何提示：紀錄裡照樣寫著已存入，下一次查找卻是 0 命中。
         """,
-        "bad_setting": "這些設定行不通：`{error}`",
+        "bad_setting": "這些設定行不通：",
         "command": "**1. 帶著連接器啟動 vLLM，並先備妥步驟 2 的設定**",
         "environment": "**2. 設定，以環境變數表示**",
         "yaml": "或寫成等效的 `lmcache.yaml`（兩者都有時以環境變數為準），以 `LMCACHE_CONFIG_FILE` 指定：",
@@ -117,7 +117,7 @@ def _(chunk_tokens, cpu_gib, disk_gib, disk_path, model, redis_url, t, wiring):
     try:
         values = settings(plan)
     except KvtiersError as error:
-        mo.stop(True, mo.callout(mo.md(t["bad_setting"].format(error=error)), kind="danger"))
+        mo.stop(True, mo.callout(mo.vstack([t["bad_setting"], mo.plain_text(str(error))]), kind="danger"))
     return has_disk_tier, plan, values
 
 

@@ -17,6 +17,8 @@ app = marimo.App(width="full")
 
 with app.setup:
     import sys
+    from dataclasses import asdict
+    from html import escape
 
     import marimo as mo
 
@@ -38,8 +40,9 @@ def _():
         """,
         "drop": "把另一份結果檔拖到這裡",
         "no_file": "這裡還沒有實驗結果。請在上面拖入一份，或在 clone 下來的專案裡執行 `make lab`。",
-        "bad_file": "這個檔案無法顯示，原因是：`{error}`",
-        "origin": "**{model}**，{cpu}，{cores} 核心{gpu} · vLLM {vllm}、LMCache {lmcache} · {date}",
+        "bad_file": "這個檔案無法顯示，原因是：",
+        "origin": "**{model}**，{cpu}，{cores} 核心，GPU：{gpu} · vLLM {vllm}、LMCache {lmcache} · {date}",
+        "no_gpu": "無",
         "invalid": "這次執行被標記為無效：",
         "lmcache": "LMCache",
         "control": "對照組",
@@ -145,25 +148,23 @@ def _(dropped, result_at_hand, t):
     try:
         result = read_result(result_text)
     except KvtiersError as error:
-        mo.stop(True, mo.callout(mo.md(t["bad_file"].format(error=error)), kind="danger"))
+        mo.stop(True, mo.callout(mo.vstack([t["bad_file"], mo.plain_text(str(error))]), kind="danger"))
     return (result,)
 
 
 @app.cell
 def _(result, t):
-    origin = mo.md(
-        t["origin"].format(
-            model=result.model.name,
-            cpu=result.machine.cpu,
-            cores=result.machine.cores,
-            gpu=f", {result.machine.gpu}" if result.machine.gpu else "",
-            vllm=result.versions.vllm,
-            lmcache=result.versions.lmcache,
-            date=result.created[:10],
-        )
+    names = {
+        "model": result.model.name,
+        "cpu": result.machine.cpu,
+        "gpu": result.machine.gpu or t["no_gpu"],
+        **asdict(result.versions),
+    }
+    origin = t["origin"].format(
+        **{name: escape(text) for name, text in names.items()}, cores=result.machine.cores, date=result.created[:10]
     )
-    problems = "".join(f"\n- {problem}" for problem in result.problems)
-    origin if result.valid else mo.vstack([origin, mo.callout(mo.md(t["invalid"] + "\n" + problems), kind="danger")])
+    problems = mo.callout(mo.vstack([t["invalid"], *map(mo.plain_text, result.problems)]), kind="danger")
+    mo.vstack([mo.md(origin), *([] if result.valid else [problems])])
     return
 
 

@@ -1,0 +1,82 @@
+"""Notebooks run headless: the app's cells run as in a browser, controls at their defaults or as a test sets them."""
+
+import ast
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+LANGUAGES = ("en", "zh-TW")
+NAMES = sorted(path.stem for path in (NOTEBOOKS / "en").glob("*.py"))
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a notebook defined and showed."""
+
+    names: dict[str, Any]
+    shown: str
+
+    def __getitem__(self, name: str) -> Any:
+        return self.names[name]
+
+
+def run_notebook(name: str, language: str = "en", **controls: Any) -> Run:
+    """Run a notebook; a keyword sets the value of the control of that name (a file: its bytes)."""
+    path = NOTEBOOKS / language / f"{name}.py"
+    app = _load(path)
+    outputs, names = app.run()
+    if controls:
+        overrides: dict[str, Any] = {}
+        for cell in _cells(path):
+            if cell & controls.keys():
+                overrides |= {defined: names[defined] for defined in cell}
+        overrides |= {control: _set_to(value) for control, value in controls.items()}
+        outputs, names = _load(path).run(defs=overrides)
+    return Run(dict(names), "\n".join(getattr(output, "text", str(output)) for output in outputs))
+
+
+def _set_to(value: Any) -> SimpleNamespace:
+    return SimpleNamespace(value=value, contents=lambda: value)
+
+
+def _load(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(f"notebook_{path.stem}", path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.app
+
+
+def _cells(path: Path) -> list[set[str]]:
+    """The names each cell defines, as its last line returns them."""
+    returns = [node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Return)]
+    return [
+        {element.id for element in value.elts if isinstance(element, ast.Name)}
+        for value in returns
+        if isinstance(value, ast.Tuple)
+    ]
+
+
+@pytest.fixture
+def run() -> Callable[..., Run]:
+    """``run(name, language, control=value, …)``."""
+    return run_notebook
+
+
+@pytest.fixture(params=NAMES)
+def name(request: pytest.FixtureRequest) -> str:
+    """Each notebook's name."""
+    return str(request.param)
+
+
+@pytest.fixture(params=LANGUAGES)
+def language(request: pytest.FixtureRequest) -> str:
+    """Each language."""
+    return str(request.param)
