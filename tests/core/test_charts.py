@@ -22,6 +22,7 @@ DRAWINGS: dict[str, Callable[[], str]] = {
         ALT,
         {"VRAM": 10 * GIB},
     ),
+    "layer_rows": lambda: charts.layer_rows({"滑動視窗": [0, 1], "完整": [2]}, 3, Axis("層"), ALT),
     "lines": lambda: charts.lines(
         [1, 10, 100],
         {"上限": [100, 10, 1]},
