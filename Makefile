@@ -42,4 +42,7 @@ $(STAMP): requirements/project.txt
 	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r requirements/project.txt
 	@touch $@
 
+# the course: targets course, browser, bench-course
+include site/course.mk
+
 .PHONY: help lab test check bench lock clean
