@@ -20,6 +20,21 @@ if (frame) {
   divider(document.getElementById("divider"));
   tabs();
   start();
+  document.getElementById("download").addEventListener("click", download);
+}
+
+// The file names the wheel on the site it comes from, wherever that is served.
+async function download(event) {
+  event.preventDefault();
+  const { href, dataset } = event.currentTarget;
+  const source = await (await fetch(href)).text();
+  const wheels = new URL(dataset.wheels, location.href);
+  const file = new Blob([source.replace(/(kvtiers @ )\S*\/wheels\//, `$1${wheels}`)], { type: "text/x-python" });
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(file);
+  link.download = href.slice(href.lastIndexOf("/") + 1);
+  link.click();
+  URL.revokeObjectURL(link.href);
 }
 
 function divider(bar) {
