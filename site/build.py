@@ -1,0 +1,136 @@
+"""Builds the course: `python site/build.py [--out site/dist]`.
+
+Lessons and notebooks in, a folder of static files out. Needs node and npm (for the browser's Python) and the package
+registries; no browser, no GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from course.compress import compress_site
+from course.errors import CourseError
+from course.notebooks import Notebook, export_notebooks, find_notebooks, with_wheel
+from course.notices import write_notices
+from course.pages import LANGUAGES, Lesson, Pages, load_lessons
+from course.poster import save_view
+from course.runtime import build_runtime
+
+SITE = Path(__file__).resolve().parent
+PROJECT = SITE.parent
+RESULTS = PROJECT / "lab" / "results"
+
+
+def main() -> None:
+    """Build the whole site; a failure ends with one message."""
+    parser = argparse.ArgumentParser(description="Build the course into a folder of static files.")
+    parser.add_argument("--out", type=Path, default=SITE / "dist")
+    parser.add_argument("--cache", type=Path, default=SITE / ".cache")
+    parser.add_argument(
+        "--origin", default="http://127.0.0.1:8000", help="where the site will be served; for downloads"
+    )
+    options = parser.parse_args()
+    try:
+        build(options.out.resolve(), options.cache.resolve(), options.origin.rstrip("/"))
+    except CourseError as error:
+        sys.exit(f"build failed: {error}")
+
+
+def build(out: Path, cache: Path, origin: str) -> None:
+    """Write the site for `origin` into `out`, replacing what is there."""
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    shutil.copytree(SITE / "static", out / "static")
+
+    notebooks = _stage(find_notebooks(PROJECT / "notebooks"), cache / "notebooks")
+    runtime = _runtime(cache, out)
+    export_notebooks(notebooks, runtime, out)
+    wheel = _wheel(out / "wheels")
+    for notebook in notebooks:
+        download = out / f"{notebook.folder}.py"
+        download.write_text(with_wheel(notebook.path.read_text(), f"{origin}/wheels/{wheel}"))
+        public = notebook.path.parent / "public"
+        if public.is_dir():
+            shutil.copytree(public, out / notebook.folder / "public")
+
+    with ThreadPoolExecutor(2) as pool:
+        views = list(pool.map(lambda notebook: save_view(notebook.path, PROJECT), notebooks))
+    saved = {(notebook.language, notebook.name): view for notebook, view in zip(notebooks, views, strict=True)}
+    _write_pages(load_lessons(PROJECT / "lessons"), saved, out)
+    write_notices(SITE / "runtime" / "sources.json", cache / "downloads", out / "third-party-notices.txt")
+    compress_site(out, cache / "compressed")
+
+
+def _stage(notebooks: list[Notebook], folder: Path) -> list[Notebook]:
+    """Copy the notebooks, with the lab result they show beside them."""
+    shutil.rmtree(folder, ignore_errors=True)
+    result = next((p for p in (RESULTS / "latest.json", RESULTS / "reference" / "cpu-tiny.json") if p.is_file()), None)
+    staged = []
+    for notebook in notebooks:
+        path = folder / notebook.language / notebook.path.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(notebook.path, path)
+        if result is not None:
+            (path.parent / "public").mkdir(exist_ok=True)
+            shutil.copy(result, path.parent / "public" / "lab-result.json")
+        staged.append(Notebook(path, notebook.language))
+    return staged
+
+
+def _runtime(cache: Path, out: Path) -> str:
+    """Build the browser's Python unless nothing it is made of has changed. Returns its folder's name."""
+    inputs = [
+        *sorted((SITE / "runtime").iterdir()),
+        SITE / "course" / "runtime.py",
+        *sorted((PROJECT / "kvtiers").iterdir()),
+    ]
+    inputs += sorted((PROJECT / "notebooks" / "en").glob("*.py"))
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in inputs if path.is_file())).hexdigest()[:12]
+    name, built = f"python-{digest}", cache / "runtime"
+    stamp = built / "complete"
+    if not stamp.is_file() or stamp.read_text() != digest:
+        build_runtime(SITE, PROJECT / "kvtiers", cache / "notebooks" / "en", cache, built)
+        stamp.write_text(digest)
+    shutil.copytree(built, out / name, ignore=shutil.ignore_patterns("complete"))
+    return name
+
+
+def _wheel(folder: Path) -> str:
+    command = [sys.executable, "-m", "uv", "build", "--quiet", "--wheel", "--out-dir", str(folder), str(PROJECT)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    wheels = [path.name for path in folder.glob("*.whl")]
+    if done.returncode or len(wheels) != 1:
+        raise CourseError(f"could not build the kvtiers wheel:\n{done.stderr[-2000:]}")
+    (folder / ".gitignore").unlink(missing_ok=True)
+    return wheels[0]
+
+
+def _write_pages(lessons: dict[str, list[Lesson]], saved: dict[tuple[str, str], str], out: Path) -> None:
+    pages = Pages(SITE, out)
+    pages.write("home.html.j2", "index.html", LANGUAGES[0], lessons=lessons[LANGUAGES[0]])
+    pages.write("missing.html.j2", "404.html", LANGUAGES[0])
+    for language, course in lessons.items():
+        pages.write("home.html.j2", f"{language}/index.html", language, lessons=course)
+        for place, lesson in enumerate(course):
+            pages.write(
+                "lesson.html.j2",
+                f"{language}/{lesson.slug}/index.html",
+                language,
+                lesson=lesson,
+                lessons=course,
+                body=lesson.body,
+                before=course[place - 1] if place else None,
+                after=course[place + 1] if place + 1 < len(course) else None,
+                notebook=f"notebooks/{language}/{lesson.notebook}",
+                saved=saved[language, lesson.notebook],
+            )
+
+
+if __name__ == "__main__":
+    main()

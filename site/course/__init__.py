@@ -1,0 +1,1 @@
+"""Turns lessons and notebooks into the static site in `site/dist`."""

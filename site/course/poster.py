@@ -1,0 +1,172 @@
+"""The saved view of a notebook: its outputs at the defaults, as plain HTML that shows before Python runs.
+
+Charts and text stay as they are; marimo's controls become locked native ones of the same look and value.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+from course.errors import CourseError
+
+VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "source", "wbr"})
+
+
+def save_view(notebook: Path, project: Path) -> str:
+    """Run `notebook` with its defaults, in a process of its own, and return its outputs as HTML."""
+    environment = os.environ | {"PYTHONPATH": f"{project}{os.pathsep}{Path(__file__).parents[1]}", "MPLBACKEND": "svg"}
+    command = [sys.executable, "-m", "course.poster", str(notebook)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise CourseError(f"{notebook} does not run:\n{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def lock_controls(outputs: list[str]) -> str:
+    """marimo's output HTML, one string per cell, as plain HTML."""
+    cells = []
+    for output in outputs:
+        parser = _Locker()
+        parser.feed(output)
+        parser.close()
+        cells.append(f'<div class="cell">{"".join(parser.out)}</div>')
+    return "\n".join(cells)
+
+
+class _Locker(HTMLParser):
+    """Copies HTML and replaces marimo's elements."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.out: list[str] = []
+        self._closing: list[str] = []
+        self._tabs: list[int] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Open an element, or its replacement."""
+        if not tag.startswith("marimo-"):
+            if ("data-kind", "tab") in attrs and self._tabs:
+                self._tabs[-1] += 1
+                attrs = [*attrs, *([("hidden", None)] if self._tabs[-1] > 1 else [])]
+            self.out.append(f"<{tag}{_attributes(attrs)}>")
+            return
+        data = {name.removeprefix("data-"): _value(value) for name, value in attrs if name.startswith("data-")}
+        opening, closing = _replacement(tag.removeprefix("marimo-"), data)
+        self.out.append(opening)
+        self._closing.append(closing)
+        if tag == "marimo-tabs":
+            self._tabs.append(0)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """An element without content, as SVG has them."""
+        self.out.append(f"<{tag}{_attributes(attrs)}/>")
+
+    def handle_endtag(self, tag: str) -> None:
+        """Close an element, or its replacement."""
+        if tag.startswith("marimo-"):
+            self.out.append(self._closing.pop())
+            if tag == "marimo-tabs":
+                self._tabs.pop()
+        elif tag not in VOID:
+            self.out.append(f"</{tag}>")
+
+    def handle_data(self, data: str) -> None:
+        """Text."""
+        self.out.append(html.escape(data, quote=False))
+
+
+def _attributes(attrs: list[tuple[str, str | None]]) -> str:
+    return "".join(f" {name}" if value is None else f' {name}="{html.escape(value)}"' for name, value in attrs)
+
+
+def _value(text: str | None) -> object:
+    try:
+        return json.loads(text or "null")
+    except json.JSONDecodeError:
+        return text
+
+
+def _plain(markup: object) -> str:
+    """The text of a label, escaped again."""
+    return html.escape(html.unescape(re.sub(r"<[^>]+>", "", str(markup or "")))).strip()
+
+
+def _items(data: dict[str, object], name: str) -> list[str]:
+    """A list attribute, each item as plain text."""
+    items = data.get(name)
+    return [_plain(item) for item in items] if isinstance(items, list) else []
+
+
+def _replacement(kind: str, data: dict[str, object]) -> tuple[str, str]:
+    """What to write for marimo's element `kind`: before its content, and after it."""
+    control = _control(kind, data)
+    if control:
+        return f'<label class="control"><span>{_plain(data.get("label"))}</span>{control}</label>', ""
+    opening, closing = "", ""
+    match kind:
+        case "button" | "file":
+            opening = f"<button disabled>{_plain(data.get('label'))}</button>"
+        case "code-editor":
+            opening = f"<pre><code>{_plain(data.get('initial-value'))}</code></pre>"
+        case "stat":
+            parts = "".join(f"<span>{_plain(data.get(part))}</span>" for part in ("label", "value", "caption"))
+            opening = f'<div class="stat">{parts}</div>'
+        case "callout-output":
+            opening = f'<div class="callout {_plain(data.get("kind"))}">{data.get("html") or ""}</div>'
+        case "tabs":
+            opening = f'<div class="tab-names">{"".join(f"<span>{name}</span>" for name in _items(data, "tabs"))}</div>'
+        case "accordion":
+            folded = (f"<details><summary>{name}</summary></details>" for name in _items(data, "labels"))
+            opening, closing = f"{''.join(folded)}<div hidden>", "</div>"
+    return opening, closing
+
+
+def _control(kind: str, data: dict[str, object]) -> str:
+    """The locked native control for marimo's `kind`; empty when it is no control."""
+    value = data.get("initial-value")
+    control = ""
+    match kind:
+        case "slider":
+            steps = _items(data, "steps")
+            shown = steps[int(str(value))] if steps else _plain(value)
+            limits = f'min="{data.get("start")}" max="{data.get("stop")}" step="any" value="{value}"'
+            control = f'<input type="range" {limits} disabled><output>{shown}</output>'
+        case "dropdown":
+            chosen = value[0] if isinstance(value, list) and value else value
+            control = f"<select disabled><option>{_plain(chosen)}</option></select>"
+        case "number" | "text":
+            control = f'<input value="{_plain(value)}" disabled>'
+        case "text-area":
+            control = f"<textarea disabled rows=4>{_plain(value)}</textarea>"
+        case "switch" | "checkbox":
+            control = f'<input type="checkbox" disabled{" checked" if value else ""}>'
+        case "radio":
+            for option in _items(data, "options"):
+                chosen = " checked" if option == _plain(value) else ""
+                control += f'<span class="option"><input type="radio" disabled{chosen}>{option}</span>'
+    return control
+
+
+def _main(notebook: str) -> None:
+    import importlib.util  # noqa: PLC0415  only the process that runs a notebook needs these
+
+    import marimo as mo  # noqa: PLC0415
+
+    spec = importlib.util.spec_from_file_location("notebook", notebook)
+    if spec is None or spec.loader is None:
+        sys.exit(f"{notebook} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    outputs, _ = module.app.run()
+    print(lock_controls([mo.as_html(output).text for output in outputs if output is not None]))
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1])

@@ -1,0 +1,176 @@
+"""Builds the browser's Python: Pyodide, marimo, matplotlib and kvtiers, precompiled and stripped.
+
+Start-up in the browser is bound by the CPU, not by the network. So: modules are compiled ahead, everything pure goes
+into the one archive Pyodide reads anyway, and what a lesson never imports stays out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+from course.errors import CourseError
+from course.sources import fetch, load_sources, unpack_tar
+
+COMPILED = ("msgspec", "numpy", "matplotlib", "contourpy", "kiwisolver", "pillow")
+ZIP, SITE_PACKAGES = "/lib/python314.zip/", "/lib/python3.14/site-packages/"
+CHART_FONT = "DejaVuSans.ttf"
+EPOCH = (1980, 1, 1, 0, 0, 0)
+
+STDLIB_SKIP = re.compile(r"^(idlelib|turtledemo|lib2to3|ensurepip|tkinter|turtle\.py|pydoc_data|test|wsgiref|xmlrpc)\b")
+SKIP = re.compile(
+    r"""(^|/)(tests?|__pycache__)/ | \.(pyi|pyx|pxd|h|c|cpp|a|pc|typed)$
+    | /sample_data/ | /mpl-data/(images|fonts/(afm|pdfcorefonts))/
+    | /fonts/ttf/(?!DejaVuSans(-Bold|-Oblique|Mono)?\.ttf)
+    | ^numpy/(f2py|distutils|_pyinstaller|doc|typing)/
+    | ^marimo/(_static|_tutorials|_lsp|_snippets/data)/ | ^marimo/_server/ai/skills/
+    | ^fontTools/(ufoLib|designspaceLib|feaLib|varLib|otlLib|mtiLib|merge|subset|voltLib|qu2cu|cu2qu|t1Lib|svgLib)/
+    | ^jedi/third_party/ | ^docutils/(?!__init__)
+    | ^pygments/(lexers/(?!__init__|_mapping|python|special|shell|data|diff)|styles/(?!__init__|_mapping|default))
+    | ^dateutil/zoneinfo/.*gz | ^mpl_toolkits/(axisartist|axes_grid1)/
+    | ^matplotlib/(tests|testing)/
+    | ^matplotlib/backends/(?!__init__|backend_agg|_backend_agg|backend_svg|backend_mixed|registry)
+    | ^PIL/(_avif|_webp|_imagingft|_imagingcms|_imagingtk|_imagingmorph).*\.so$
+    | \.data/""",
+    re.VERBOSE,
+)
+
+
+def build_runtime(site: Path, package: Path, notebooks: Path, cache: Path, out: Path) -> None:
+    """Write the runtime into `out`. `package` is the kvtiers folder; `notebooks` are run once to warm the image.
+    Downloads and work files live in `cache`.
+
+    What the browser gets: Pyodide's core, a memory image of a Python that has imported what every lesson needs
+    (`memory-N.bin`), the compiled libraries and data files it goes with (`start.bin`), and everything else in
+    `rest.bin`, which is only fetched when a notebook imports something that is not in the image.
+    """
+    files = fetch(load_sources(site / "runtime" / "sources.json"), cache / "downloads")
+    core, work = cache / "pyodide", cache / "work"
+    for folder in (core, work, out):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+    archive = next(path for name, path in files.items() if name.startswith("pyodide-"))
+    unpack_tar(archive, core, "package/")
+    shutil.copy(core / "pyodide.asm.mjs", core / "pyodide.core.mjs")
+    shutil.copy(site / "runtime" / "boot.mjs", core)
+
+    pure, compiled = work / "pure", work / "compiled"
+    _unpack_all(files, pure, compiled)
+    _unzip(core / "python_stdlib.zip", pure, STDLIB_SKIP)
+    shutil.copytree(package, pure / "kvtiers", ignore=shutil.ignore_patterns("__pycache__", "py.typed"))
+    shutil.copy(site / "runtime" / "late_imports.py", pure)
+    _node(site / "runtime" / "precompile.mjs", core, work)
+    _write_zip(work / "all.zip", sorted(pure.rglob("*")), pure)
+    _node(
+        site / "runtime" / "snapshot.mjs",
+        core,
+        work / "all.zip",
+        compiled,
+        site / "runtime" / "warm_up.py",
+        notebooks,
+        out,
+    )
+
+    for name in ("pyodide.core.mjs", "pyodide.asm.wasm"):
+        shutil.copy(core / name, out / name)
+    _write_zip(out / "python_stdlib.zip", [], pure)
+    info = json.loads((core / "pyodide-lock.json").read_text())["info"]
+    (out / "pyodide-lock.json").write_text(json.dumps({"info": info, "packages": {}}))
+    _write_bundles(pure, compiled, out, (core / "boot.mjs").read_text())
+
+
+def _unpack_all(files: dict[str, Path], pure: Path, compiled: Path) -> None:
+    """Unpack what is only Python into `pure`; what has compiled parts, and all metadata, into `compiled`."""
+    for name, path in files.items():
+        if name.endswith(".whl"):
+            distribution = name.split("-")[0].lower()
+            _unzip(path, compiled if distribution in COMPILED else pure, SKIP)
+        elif name.startswith("pyyaml"):
+            # Its C accelerator is optional; the sdist's Python half is all that the browser needs.
+            unpack_tar(path, pure / "yaml", f"{name.removesuffix('.tar.gz')}/lib/yaml/")
+    for metadata in [*pure.glob("*.dist-info"), *compiled.glob("*.dist-info")]:
+        _trim(metadata)
+        metadata.rename(compiled / metadata.name)
+
+
+def _unzip(path: Path, into: Path, skip: re.Pattern[str]) -> None:
+    with zipfile.ZipFile(path) as bundle:
+        for info in bundle.infolist():
+            if not info.is_dir() and not skip.search(info.filename):
+                target = into / info.filename
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(bundle.read(info))
+
+
+def _node(script: Path, *arguments: Path) -> None:
+    try:
+        done = subprocess.run(["node", script, *arguments], capture_output=True, text=True, check=False)
+    except FileNotFoundError as error:
+        raise CourseError("node is needed to prepare the browser's Python: install it and build again") from error
+    if done.returncode:
+        raise CourseError(f"{script.name} failed:\n{(done.stderr or done.stdout)[-2000:]}")
+
+
+def _trim(metadata: Path) -> None:
+    """Keep what is read at run time: name, version, requirements, entry points (Markdown's extensions)."""
+    for path in sorted(metadata.rglob("*"), reverse=True):
+        if path.is_dir():
+            path.rmdir()
+        elif path.name not in ("METADATA", "WHEEL", "entry_points.txt"):
+            path.unlink()
+    text = (metadata / "METADATA").read_text(errors="replace")
+    (metadata / "METADATA").write_text(text.split("\n\n", 1)[0] + "\n\n")
+    (metadata / "RECORD").write_text("")
+
+
+def _write_bundles(pure: Path, compiled: Path, out: Path, boot: str) -> None:
+    """Sort every file into the image (left out), `start.bin` or `rest.bin`; tell `boot` the image's parts."""
+    snapshot = json.loads((out / "snapshot.json").read_text())
+    (out / "snapshot.json").unlink()
+    (out / "pyodide.asm.mjs").write_text(boot.replace("PARTS = []", f"PARTS = {json.dumps(snapshot['parts'])}"))
+    in_image, linked = set(snapshot["imported"]), set(snapshot["libraries"])
+    start: list[Path] = []
+    rest: list[Path] = []
+    for path in sorted(p for p in compiled.rglob("*") if p.is_file()):
+        name = SITE_PACKAGES + path.relative_to(compiled).as_posix()
+        if name in linked or path.suffix not in (".pyc", ".so", ".ttf") or path.name == CHART_FONT:
+            start.append(path)
+        elif name not in in_image:
+            rest.append(path)
+    late_pure = [
+        p for p in sorted(pure.rglob("*")) if p.is_file() and ZIP + p.relative_to(pure).as_posix() not in in_image
+    ]
+    late = [_module(p.relative_to(pure)) for p in late_pure if p.suffix == ".pyc"]
+    late += [_module(p.relative_to(compiled)) for p in rest if p.suffix in (".pyc", ".so")]
+    _write_zip(out.parent / "late.zip", late_pure, pure)
+    index = {"libraries": snapshot["libraries"], "mark": snapshot["mark"], "size": snapshot["size"]}
+    index["late"] = sorted(late)
+    _write_bundle(out / "start.bin", index, {p.relative_to(compiled).as_posix(): p for p in start})
+    late_zip = {"late.zip": out.parent / "late.zip"}
+    _write_bundle(out / "rest.bin", {}, late_zip | {p.relative_to(compiled).as_posix(): p for p in rest})
+
+
+def _module(path: Path) -> str:
+    parts = [*path.parts[:-1], path.name.split(".")[0]]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _write_bundle(path: Path, index: dict[str, object], files: dict[str, Path]) -> None:
+    """The format that boot.mjs unpacks: length of the index, the index, the files."""
+    index = index | {"files": [[name, file.stat().st_size] for name, file in files.items()]}
+    head = json.dumps(index, separators=(",", ":")).encode()
+    path.write_bytes(b"".join([len(head).to_bytes(4, "little"), head, *(file.read_bytes() for file in files.values())]))
+
+
+def _write_zip(path: Path, files: list[Path], root: Path) -> None:
+    """Stored, dated 1980: same input, same bytes. The transfer is compressed by the server instead."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as bundle:
+        for file in files:
+            if file.is_file():
+                entry = zipfile.ZipInfo(file.relative_to(root).as_posix(), EPOCH)
+                entry.external_attr = 0o644 << 16
+                bundle.writestr(entry, file.read_bytes())

@@ -1,0 +1,151 @@
+// Takes the place of Pyodide's pyodide.asm.mjs: instead of starting Python and importing everything, it links the
+// compiled libraries as they were linked when the memory image was made, and puts the image in place.
+import createCore from "./pyodide.core.mjs";
+
+const ZIP = "/lib/python314.zip";
+const PARTS = []; // the builder writes their names here
+
+// The C library copies its environment to the heap before anything else: it must be the same everywhere, or all
+// addresses shift. By itself it depends on the browser's language.
+export const ENVIRONMENT = {
+  USER: "web_user",
+  LOGNAME: "web_user",
+  PATH: "/",
+  PWD: "/",
+  HOME: "/home/pyodide",
+  LANG: "C.UTF-8",
+  _: "./this.program",
+  MPLBACKEND: "svg",
+  PYTHONHASHSEED: "0",
+  PYTHONINSPECT: "1",
+};
+
+// Where WebAssembly knows garbage-collected types, Python adds one function to the table before anything else: all
+// addresses would depend on the browser. So it is held back, and added once the image is in place.
+export function holdBackTrampoline(settings) {
+  const { Module: Compile } = WebAssembly;
+  let held;
+  WebAssembly.Module = new Proxy(Compile, {
+    construct(_, [bytes]) {
+      const module = new Compile(bytes);
+      if (!Compile.exports(module).some(({ name }) => name === "trampoline_call")) return module;
+      held = module;
+      throw new Error("held back");
+    },
+  });
+  settings.preRun.push(() => (WebAssembly.Module = Compile));
+  return (Module) => {
+    if (!held) return;
+    const env = { __indirect_function_table: Module.wasmTable, memory: Module.memory };
+    const { trampoline_call } = new WebAssembly.Instance(held, { env }).exports;
+    const offset = Module.HEAP32[Module.__PyEM_EMSCRIPTEN_TRAMPOLINE_OFFSET / 4];
+    Module.HEAP32[(Module.__PyRuntime + offset) / 4] = Module.addFunction(trampoline_call);
+  };
+}
+
+// Same libraries, same order, on fresh memory: every function and variable gets the address it had in the image. Their
+// constructors need a running Python, so they are left out and returned as path -> constructor; in the browser their
+// work is part of the image.
+export function linkLibraries(Module, paths) {
+  const constructors = new Map();
+  const { Instance } = WebAssembly;
+  let current;
+  WebAssembly.Instance = function (module, imports) {
+    const { __wasm_call_ctors, ...exports } = new Instance(module, imports).exports;
+    if (__wasm_call_ctors) constructors.set(current, __wasm_call_ctors);
+    return { exports };
+  };
+  try {
+    for (current of paths) Module.loadDynamicLibrary(current, { global: false, nodelete: true }, {});
+  } finally {
+    WebAssembly.Instance = Instance;
+  }
+  return constructors;
+}
+
+// Where the next object goes on the heap. Equal here and in the image, or the image does not fit.
+export function heapMark(Module) {
+  const mark = Module._malloc(16);
+  Module._free(mark);
+  return mark;
+}
+
+// A bundle: length of the index (32 bits), the index as JSON, then the files one after the other.
+function unpack(buffer) {
+  const bytes = new Uint8Array(buffer);
+  const length = new DataView(buffer).getUint32(0, true);
+  const { files, ...index } = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
+  let at = 4 + length;
+  return { ...index, files: files.map(([path, size]) => [path, bytes.subarray(at, (at += size))]) };
+}
+
+function writeFiles(FS, root, files) {
+  const made = new Set();
+  for (const [path, body] of files) {
+    const target = `${root}/${path}`;
+    const folder = target.slice(0, target.lastIndexOf("/"));
+    if (!made.has(folder)) FS.mkdirTree(folder);
+    made.add(folder);
+    FS.writeFile(target, body, { canOwn: true });
+  }
+}
+
+const url = (name) => new URL(name, import.meta.url);
+
+async function download(name) {
+  const response = await fetch(url(name));
+  if (!response.ok) throw new Error(`${name}: HTTP ${response.status}`);
+  return response.arrayBuffer();
+}
+
+// Python imports synchronously, so what comes late is fetched synchronously; a worker may do that.
+function downloadNow(name) {
+  const request = new XMLHttpRequest();
+  request.open("GET", url(name), false);
+  request.responseType = "arraybuffer";
+  request.send();
+  if (request.status !== 200) throw new Error(`${name}: HTTP ${request.status}`);
+  return request.response;
+}
+
+function fetchTheRest(Module) {
+  const { files } = unpack(downloadNow("rest.bin"));
+  const [[, zip], ...packages] = files;
+  Module.FS.writeFile(ZIP, zip, { canOwn: true });
+  writeFiles(Module.FS, Module.API.sitePackages, packages);
+}
+
+export default async function createPyodideModule(settings) {
+  const started = download("start.bin").then(unpack);
+  const parts = PARTS.map(download);
+  settings.API.config.packages = []; // all in the image
+  settings.noInitialRun = true;
+  const addTrampoline = holdBackTrampoline(settings);
+  const { files, libraries, mark, late, size } = await started;
+  settings.preRun.push((Module) => {
+    Object.assign(Module.ENV, ENVIRONMENT);
+    writeFiles(Module.FS, Module.API.sitePackages, files);
+  });
+  settings.onRuntimeInitialized = () => linkLibraries(settings, libraries);
+  const Module = await createCore(settings);
+  if (heapMark(Module) !== mark) throw new Error("the memory image does not fit this browser");
+  const memory = new Uint8Array(size);
+  let at = 0;
+  for (const part of await Promise.all(parts)) {
+    memory.set(new Uint8Array(part), at);
+    at += part.byteLength;
+  }
+  const { API } = Module;
+  const finalize = API.finalizeBootstrap;
+  API.finalizeBootstrap = () => {
+    Module._malloc(memory.length); // makes room; what it writes is replaced by the image
+    const index = API.restoreSnapshot(memory);
+    addTrampoline(Module);
+    const pyodide = finalize(index, (path) => path.reduce((object, name) => object[name], API));
+    const lateImports = pyodide.pyimport("late_imports");
+    lateImports.start(late, () => fetchTheRest(Module));
+    lateImports.destroy();
+    return pyodide;
+  };
+  return Module;
+}

@@ -1,0 +1,58 @@
+// Compiles every .py below FOLDER to .pyc with Pyodide's own CPython, so that the browser never parses source.
+// usage: node precompile.mjs PYODIDE_FOLDER FOLDER
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+
+const [pyodideFolder, folder] = process.argv.slice(2).map((p) => path.resolve(p));
+const { loadPyodide } = await import(pathToFileURL(path.join(pyodideFolder, "pyodide.mjs")));
+const py = await loadPyodide({ indexURL: pyodideFolder + "/", env: { PYTHONHASHSEED: "0", PYTHONNODEBUGRANGES: "1" } });
+py.FS.mkdirTree("/work");
+py.FS.mount(py.FS.filesystems.NODEFS, { root: folder }, "/work");
+py.globals.set("ROOT", "/work");
+const failures = py.runPython(`
+import ast
+import importlib._bootstrap_external as external
+import importlib.util
+import os
+
+# These read their own docstrings at import.
+KEEP_DOCSTRINGS = ("numpy/", "pyparsing/", "dateutil/")
+# Only add docstrings to what is written in C.
+EMPTY = ("numpy/_core/_add_newdocs.py", "numpy/_core/_add_newdocs_scalars.py")
+SCOPES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def blank_docstrings(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, SCOPES) and node.body:
+            first = node.body[0]
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+                first.value.value = ""
+
+
+failures = []
+for folder, folders, files in os.walk(ROOT):
+    folders.sort()
+    for file in sorted(files):
+        if not file.endswith(".py"):
+            continue
+        path = os.path.join(folder, file)
+        name = path.removeprefix(ROOT + "/").split("/", 1)[1]
+        source = b"" if name in EMPTY else open(path, "rb").read()
+        try:
+            tree = ast.parse(source, "<runtime>/" + name)
+            if not name.startswith(KEEP_DOCSTRINGS):
+                blank_docstrings(tree)
+            code = compile(tree, "<runtime>/" + name, "exec", dont_inherit=True)
+        except SyntaxError as error:
+            failures.append(f"{name}: {error}")
+            continue
+        with open(path + "c", "wb") as out:
+            out.write(external._code_to_hash_pyc(code, importlib.util.source_hash(source), False))
+        os.remove(path)
+"\\n".join(failures)
+`);
+if (failures) {
+  console.error(failures);
+  process.exit(1);
+}

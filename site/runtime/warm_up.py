@@ -1,0 +1,41 @@
+"""Runs once at build time; the browser starts with everything that this leaves in memory.
+
+The value of its last line goes back to the builder: the files of all imported modules.
+"""
+
+import gc
+import importlib
+import importlib.util
+import os
+import pkgutil
+import sys
+
+from matplotlib import font_manager
+
+import kvtiers
+
+NOTEBOOKS = "/notebooks"
+
+for name in ("late_imports", "marimo._pyodide.bootstrap", "marimo._pyodide.pyodide_session"):
+    importlib.import_module(name)
+for found in pkgutil.iter_modules(kvtiers.__path__):
+    importlib.import_module(f"kvtiers.{found.name}")
+# Whatever the notebooks need is best known by running them; 06 asks for the page's address, and there is no page yet.
+for file in sorted(os.listdir(NOTEBOOKS)):
+    if file.endswith(".py") and not file.startswith("06_"):
+        spec = importlib.util.spec_from_file_location("notebook", os.path.join(NOTEBOOKS, file))
+        notebook = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(notebook)
+        outputs, _ = notebook.app.run()
+        [mo_text for output in outputs if (mo_text := getattr(output, "text", None))]
+        del notebook, outputs
+font_manager._get_font.cache_clear()  # it holds files open, and open files do not survive
+gc.collect()
+
+sorted(
+    {
+        str(m.__spec__.origin)
+        for m in list(sys.modules.values())
+        if getattr(m, "__spec__", None) and m.__spec__.has_location
+    }
+)

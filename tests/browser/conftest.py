@@ -1,0 +1,108 @@
+"""The built site, served from this machine, in a real Chromium that can reach nothing else."""
+
+import os
+import shutil
+import threading
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import build
+import pytest
+import serve
+from playwright.sync_api import Browser, ConsoleMessage, FrameLocator, Page, Request, Route, sync_playwright
+
+PROJECT = Path(__file__).parents[2]
+SCREENSHOTS = PROJECT / "site" / ".cache" / "screenshots"
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync"]
+LIVE_MS = 90_000
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    found = shutil.which("chromium") or shutil.which("google-chrome")
+    if found is None:
+        message = "no Chromium on PATH: `make browser` installs it where it can"
+        if os.environ.get("CI"):
+            pytest.fail(message)
+        pytest.skip(message)
+    return found
+
+
+@pytest.fixture(scope="session")
+def address() -> Iterator[str]:
+    """The site's address; built first if it is not there."""
+    dist = PROJECT / "site" / "dist"
+    if not (dist / "third-party-notices.txt").is_file():
+        build.build(dist, PROJECT / "site" / ".cache", "http://127.0.0.1:8000")
+    server = serve.make_server(dist, 0)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def browser(chromium: str) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Visit:
+    """A page, and what went wrong on it."""
+
+    page: Page
+    address: str
+    problems: list[str] = field(default_factory=list)
+
+    def open(self, path: str) -> None:
+        self.page.goto(f"{self.address}/{path}")
+
+    def open_live(self, path: str) -> FrameLocator:
+        """Open a lesson and wait until its notebook is live; returns the notebook."""
+        self.open(path)
+        self.page.locator('[data-state="live"]').wait_for(timeout=LIVE_MS)
+        return self.notebook
+
+    @property
+    def notebook(self) -> FrameLocator:
+        return self.page.frame_locator("#live")
+
+
+@pytest.fixture
+def visit(browser: Browser, address: str, request: pytest.FixtureRequest) -> Iterator[Visit]:
+    """A fresh browser profile with everything but the site blocked."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    visit = Visit(page, address)
+
+    def only_here(route: Route, call: Request) -> None:
+        if urlsplit(call.url).netloc == urlsplit(address).netloc or not call.url.startswith("http"):
+            route.continue_()
+        else:
+            visit.problems.append(f"outside request: {call.url}")
+            route.abort()
+
+    def note(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            visit.problems.append(f"console: {message.text}")
+
+    context.route("**/*", only_here)
+    page.on("console", note)
+    page.on("pageerror", lambda error: visit.problems.append(f"page error: {error}"))
+    yield visit
+    if getattr(request.node, "failed", False):
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=SCREENSHOTS / f"{request.node.name}.png")
+    context.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed:
+        item.failed = True  # type: ignore[attr-defined]
+    return report

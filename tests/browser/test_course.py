@@ -1,0 +1,170 @@
+"""What a reader does with the course, in a real browser."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import PROJECT, Visit
+
+LANGUAGES = ("en", "zh-TW")
+LESSONS = sorted(path.name for path in (PROJECT / "lessons").iterdir())
+# All text of the notebook, shadow roots included.
+DEEP_TEXT = """body => {
+  const walk = node => node.nodeType === 3 ? node.data
+    : ["STYLE", "SCRIPT"].includes(node.tagName) ? ""
+    : [node.shadowRoot, ...node.childNodes].filter(Boolean).map(walk).join(" ");
+  return walk(body);
+}"""
+SAVED_TEXTS = """() => [...document.querySelectorAll(
+  "#saved svg text, #saved .stat span, #saved .paragraph, #saved td")].map(e => e.textContent)"""
+
+
+def squeeze(text: str) -> str:
+    return re.sub(r"\s+", "", text)
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_lesson_goes_live_and_says_in_the_browser_what_it_says_natively(
+    visit: Visit, language: str, lesson: str
+) -> None:
+    notebook = visit.open_live(f"{language}/{lesson}/")
+    native = [squeeze(text) for text in visit.page.evaluate(SAVED_TEXTS)]
+    live = squeeze(notebook.locator("body").evaluate(DEEP_TEXT))
+    assert any(re.search(r"\d", text) for text in native)
+    assert [text for text in native if text not in live] == []
+    assert visit.problems == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_chart_is_there_at_once_and_locked(visit: Visit, language: str) -> None:
+    visit.open(f"{language}/02-kv-size/")
+    expect(visit.page.locator("#saved svg[role=img]").first).to_be_visible(timeout=1000)
+    assert visit.page.locator("#saved").get_attribute("inert") is not None
+    assert visit.page.locator("#notebook").get_attribute("data-state") == "starting"
+    assert visit.page.locator("#saved input:enabled, #saved select:enabled, #saved button:enabled").count() == 0
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_slider_changes_the_chart_and_a_reload_restores_it(visit: Visit, language: str) -> None:
+    notebook = visit.open_live(f"{language}/02-kv-size/")
+    chart = notebook.locator("svg[role=img]").first
+    before = chart.get_attribute("aria-label")
+    notebook.locator("[role=slider]").first.press("ArrowRight")
+    expect(chart).not_to_have_attribute("aria-label", before or "")
+    visit.page.reload()
+    visit.page.locator('[data-state="live"]').wait_for(timeout=90_000)
+    expect(chart).to_have_attribute("aria-label", before or "")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_fp8_flips_the_judge(visit: Visit, language: str) -> None:
+    notebook = visit.open_live(f"{language}/04-which-tier/")
+    chart = notebook.locator("svg[role=img][aria-label*='16 GiB']")
+    expect(chart).to_have_count(1)
+    notebook.locator("select").first.select_option("fp8")
+    expect(notebook.locator("svg[role=img][aria-label*='8 GiB'][aria-label*='VRAM']").first).to_be_visible()
+    expect(chart).to_have_count(0)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_config_can_be_dropped(visit: Visit, language: str, tmp_path: Path) -> None:
+    config = {"num_hidden_layers": 10, "num_attention_heads": 8, "num_key_value_heads": 1, "head_dim": 64}
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(config))
+    notebook = visit.open_live(f"{language}/02-kv-size/")
+    notebook.get_by_role("tab", name="config.json").click()
+    notebook.locator("input[type=file]").first.set_input_files(file)
+    expect(notebook.get_by_text("2.5 KiB").first).to_be_visible()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_bad_result_file_gets_a_message(visit: Visit, language: str, tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    file.write_text('{"not": "a result"}')
+    notebook = visit.open_live(f"{language}/06-prove-it/")
+    notebook.locator("input[type=file]").first.set_input_files(file)
+    expect(notebook.locator("marimo-callout-output").first).to_be_visible()
+    assert "Traceback" not in notebook.locator("body").inner_text()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_downloaded_notebook_names_a_wheel_that_the_site_serves(visit: Visit, language: str) -> None:
+    visit.open(f"{language}/02-kv-size/")
+    with visit.page.expect_download() as downloading:
+        visit.page.locator("#download").click()
+    source = Path(downloading.value.path()).read_text()
+    wheel = re.search(r"kvtiers @ (http://\S+\.whl)", source)
+    assert wheel
+    assert wheel[1].startswith(visit.address)
+    assert visit.page.request.get(wheel[1]).ok
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_editor_opens(visit: Visit, language: str) -> None:
+    visit.open(f"{language}/02-kv-size/")
+    with visit.page.expect_popup() as opening:
+        visit.page.locator("#edit").click()
+    expect(opening.value.locator(".cm-content").first).to_be_visible(timeout=60_000)
+
+
+@pytest.mark.parametrize("page", ["", *(f"{lesson}/" for lesson in LESSONS)])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_phone_needs_no_sideways_scroll(visit: Visit, language: str, page: str) -> None:
+    visit.page.set_viewport_size({"width": 360, "height": 740})
+    visit.open(f"{language}/{page}")
+    too_wide = "() => document.documentElement.scrollWidth - innerWidth"
+    assert visit.page.evaluate(too_wide) <= 0
+    if page:
+        visit.page.locator("#tab-notebook").click()
+        assert visit.page.evaluate(too_wide) <= 0
+        assert (
+            visit.page.evaluate(
+                "() => { const s = document.getElementById('saved'); return s.scrollWidth - s.clientWidth }"
+            )
+            <= 0
+        )
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_keyboard_reaches_every_control(visit: Visit, language: str) -> None:
+    notebook = visit.open_live(f"{language}/02-kv-size/")
+    wanted = notebook.locator("[role=slider], select").count()
+    visit.page.locator("#edit").focus()
+    frame = next(frame for frame in visit.page.frames if "/notebooks/" in frame.url)
+    reached = 0
+    for _ in range(40):
+        visit.page.keyboard.press("Tab")
+        reached = frame.evaluate(
+            """() => {
+              let e = document.activeElement;
+              while (e?.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;
+              window.reached ??= new Set();
+              if (e?.matches("[role=slider], select")) window.reached.add(e);
+              return window.reached.size;
+            }"""
+        )
+    assert reached == wanted
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_language_switch_stays_on_the_lesson(visit: Visit, language: str) -> None:
+    other = LANGUAGES[1 - LANGUAGES.index(language)]
+    visit.open(f"{language}/03-load-or-recompute/")
+    visit.page.locator("a.language").click()
+    assert visit.page.url.endswith(f"/{other}/03-load-or-recompute/")
+    assert visit.page.locator("html").get_attribute("lang") == other
+
+
+def test_the_divider_moves_by_keyboard_and_is_remembered(visit: Visit) -> None:
+    visit.open("en/02-kv-size/")
+    divider = visit.page.locator("#divider")
+    before = divider.get_attribute("aria-valuenow")
+    divider.press("ArrowRight")
+    after = divider.get_attribute("aria-valuenow")
+    assert before != after
+    visit.page.reload()
+    expect(divider).to_have_attribute("aria-valuenow", after or "")

@@ -1,0 +1,119 @@
+"""The builder's pieces, without a browser."""
+
+import gzip
+import hashlib
+import threading
+import urllib.request
+from pathlib import Path
+
+import pytest
+import serve
+from course.errors import CourseError
+from course.notebooks import find_notebooks, with_wheel, without_header
+from course.pages import LANGUAGES, load_lessons
+from course.poster import lock_controls
+from course.sources import Source, fetch, load_sources
+
+PROJECT = Path(__file__).parents[2]
+HEADER = """# /// script
+# requires-python = ">=3.11"
+# dependencies = [
+#     "kvtiers",
+#     "marimo==0.25.2",
+# ]
+#
+# [tool.uv.sources]
+# kvtiers = { path = "../..", editable = true }
+# ///
+
+import marimo
+"""
+
+
+def test_every_lesson_has_a_page_and_a_notebook_in_both_languages() -> None:
+    lessons = load_lessons(PROJECT / "lessons")
+    slugs = {language: [lesson.notebook for lesson in lessons[language]] for language in LANGUAGES}
+    notebooks = find_notebooks(PROJECT / "notebooks")
+    for language in LANGUAGES:
+        assert slugs[language] == [notebook.name for notebook in notebooks if notebook.language == language]
+    assert len(slugs["en"]) == 8
+
+
+def test_a_lesson_missing_in_one_language_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "01-first"
+    folder.mkdir()
+    (folder / "en.md").write_text("# Title\n\nText\n")
+    with pytest.raises(CourseError, match=r"01-first has no zh-TW\.md"):
+        load_lessons(tmp_path)
+
+
+def test_the_download_names_the_wheel_and_not_the_clone() -> None:
+    source = with_wheel(HEADER, "http://127.0.0.1:8000/wheels/kvtiers-0.1.0-py3-none-any.whl")
+    assert '"kvtiers @ http://127.0.0.1:8000/wheels/kvtiers-0.1.0-py3-none-any.whl",' in source
+    assert "tool.uv" not in source
+    assert source.endswith("# ///\n\nimport marimo\n")
+
+
+def test_the_browser_gets_no_header() -> None:
+    assert without_header(HEADER) == "import marimo\n"
+
+
+def test_a_saved_view_shows_controls_locked_at_their_value() -> None:
+    slider = (
+        "<marimo-ui-element object-id='a'><marimo-slider data-initial-value='32' data-start='1' data-stop='80' "
+        "data-label='&quot;&lt;b&gt;Layers&lt;/b&gt;&quot;' data-steps='[]'></marimo-slider></marimo-ui-element>"
+    )
+    view = lock_controls([slider])
+    assert 'min="1" max="80" step="any" value="32" disabled' in view
+    assert "<span>Layers</span>" in view
+    assert "marimo" not in view
+
+
+def test_a_file_that_is_not_the_reviewed_one_stops_the_build(tmp_path: Path) -> None:
+    (tmp_path / "x-1-py3-none-any.whl").write_bytes(b"something else")
+    source = Source("x-1-py3-none-any.whl", "0" * 64, "pip", "x==1", "MIT")
+    with pytest.raises(CourseError, match=r"x==1.*has sha256.*reviewed was 0000"):
+        fetch([source], tmp_path)
+    assert not (tmp_path / "x-1-py3-none-any.whl").exists()
+
+
+def test_a_reviewed_file_in_the_cache_is_used(tmp_path: Path) -> None:
+    (tmp_path / "x-1-py3-none-any.whl").write_bytes(b"x")
+    digest = hashlib.sha256(b"x").hexdigest()
+    source = Source("x-1-py3-none-any.whl", digest, "pip", "x==1", "MIT")
+    assert fetch([source], tmp_path) == {source.file: tmp_path / source.file}
+
+
+def test_every_source_says_where_it_comes_from() -> None:
+    for source in load_sources(PROJECT / "site" / "runtime" / "sources.json"):
+        assert source.client in ("npm", "pip")
+        assert source.licence
+        assert len(source.sha256) == 64
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> str:
+    (tmp_path / "index.html").write_text("<p>home")
+    (tmp_path / "big.js").write_text("1;" * 1000)
+    (tmp_path / "big.js.gz").write_bytes(gzip.compress((tmp_path / "big.js").read_bytes()))
+    server = serve.make_server(tmp_path, 0)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{server.server_address[1]}"
+
+
+def test_the_server_sends_the_packed_file_to_a_browser_that_takes_it(served: str) -> None:
+    request = urllib.request.Request(served + "/big.js", headers={"Accept-Encoding": "gzip"})
+    with urllib.request.urlopen(request) as response:
+        assert response.headers["Content-Encoding"] == "gzip"
+        assert response.headers["Content-Type"] == "text/javascript; charset=utf-8"
+        assert gzip.decompress(response.read()) == b"1;" * 1000
+    with urllib.request.urlopen(served + "/big.js") as response:
+        assert response.headers["Content-Encoding"] is None
+
+
+def test_a_taken_port_leads_to_a_free_one(tmp_path: Path) -> None:
+    first = serve.make_server(tmp_path, 0)
+    second = serve.make_server(tmp_path, first.server_address[1])
+    assert second.server_address[1] not in (0, first.server_address[1])
+    first.server_close()
+    second.server_close()
