@@ -14,7 +14,7 @@ ifdef LONG
 	@$(PY) -m lab run --pool-tokens 8704 --document-tokens 7986 --repeats 1 --no-control --output lab/results/latest-long.json
 endif
 
-test: check $(STAMP) ## all checks and tests, the real engine included
+test: check browser $(STAMP) ## all checks and tests, the real engine and a real browser included
 	@$(PY) -m lab setup
 	@$(PY) -m pytest
 
@@ -41,5 +41,8 @@ $(STAMP): requirements/project.txt
 	@$(PYTHON) -m venv $(VENV)
 	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r requirements/project.txt
 	@touch $@
+
+# the course: targets course, browser, bench-course
+include site/course.mk
 
 .PHONY: help lab test check bench lock clean

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from html import escape
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec
 
 if TYPE_CHECKING:
@@ -119,6 +120,16 @@ def log_bars(
         axes.axvline(min(max(limit, low), high), color=colour, linestyle=dash)
     _bar_ends(axes, ends, [axis.format(value) for value in values.values()])
     _scale_x(axes, axis, low, high * (high / low) ** 0.22)
+    return _svg(figure, alt)
+
+
+@_in_course_style
+def layer_rows(rows: Mapping[str, Sequence[int]], layers: int, axis: Axis, alt: str) -> str:
+    """A row per kind of layer, with a mark at the index of each layer that is of it, out of ``layers``."""
+    figure, axes = _bar_axes(list(rows), rows_above=0)
+    for row, (marks, colour) in enumerate(zip(rows.values(), cycle(COLOURS))):
+        axes.barh([row] * len(marks), 0.8, left=marks, color=colour, height=0.6)
+    _scale_x(axes, axis, 0, layers)
     return _svg(figure, alt)
 
 

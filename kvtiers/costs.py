@@ -70,7 +70,7 @@ def worthwhile_from_tokens(cold: TtftCurve, load: TtftCurve) -> float | None:
     gain_per_token_s = cold.linear_s - load.linear_s
     if head_start_s <= 0:
         return 0.0
-    if cold.quadratic_s > 0:
-        root = math.sqrt(gain_per_token_s**2 + 4 * cold.quadratic_s * head_start_s)
-        return (root - gain_per_token_s) / (2 * cold.quadratic_s)
-    return head_start_s / gain_per_token_s if gain_per_token_s > 0 else None
+    root = math.sqrt(gain_per_token_s**2 + 4 * cold.quadratic_s * head_start_s)
+    if gain_per_token_s > 0:
+        return 2 * head_start_s / (root + gain_per_token_s)
+    return (root - gain_per_token_s) / (2 * cold.quadratic_s) if cold.quadratic_s > 0 else None

@@ -143,13 +143,18 @@ class Ceiling:
 
 @dataclass(frozen=True)
 class Summary:
-    """What the samples say. A ratio is null where one of its steps was not run."""
+    """What the samples say. A ratio is null where one of its steps was not run.
+
+    ``cold_over_control_cold`` compares two processes, which differ by a few percent by themselves; ``store_s`` is what
+    LMCache itself says it spent on copying out the KV of a cold request.
+    """
 
     steps: tuple[StepSummary, ...]
     cold_over_ssd_reuse: float | None
     cold_over_gpu_hit: float | None
     evicted_recompute_over_ssd_reuse: float | None
     cold_over_control_cold: float | None
+    store_s: float | None
     prefill_tokens_per_s: float | None
     reuse_parts: ReuseParts | None
     ceiling: Ceiling | None

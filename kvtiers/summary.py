@@ -44,6 +44,7 @@ def summarize(
         cold_over_gpu_hit=_ratio(cold, ttft.get((Arm.LMCACHE, Step.GPU_HIT))),
         evicted_recompute_over_ssd_reuse=_ratio(ttft.get((Arm.CONTROL, Step.EVICTED_RECOMPUTE)), reuse),
         cold_over_control_cold=_ratio(cold, control_cold),
+        store_s=_store_s(samples),
         prefill_tokens_per_s=prefill_tokens_per_s,
         reuse_parts=_reuse_parts(samples),
         ceiling=ceiling,
@@ -62,6 +63,11 @@ def _spread(values: Sequence[float]) -> Spread:
 
 def _ratio(over: float | None, under: float | None) -> float | None:
     return over / under if over and under else None
+
+
+def _store_s(samples: Sequence[Sample]) -> float | None:
+    costs = [s.evidence.log.store_s for s in samples if s.step is Step.COLD and s.evidence.log]
+    return median(costs) if costs else None
 
 
 def _prefill_rate(samples: Sequence[Sample]) -> float | None:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from kvtiers.errors import KvtiersError
 from kvtiers.results import read_result
-from kvtiers.units import format_bytes
+from kvtiers.units import format_bytes, positive
 from lab import outcome
 from lab.errors import LabError
 from lab.launch import DEFAULT_POOL_TOKENS, Knobs
@@ -50,14 +50,14 @@ def run(
     ] = DEFAULT_POOL_TOKENS,
     document_tokens: Annotated[int, typer.Option(help="Length of the seeded document.")] = Knobs.document_tokens,
     document: Annotated[list[Path] | None, typer.Option(help="A text file to use instead; may be repeated.")] = None,
-    repeats: Annotated[int, typer.Option(help="Times each step is measured.")] = Knobs.repeats,
-    max_tokens: Annotated[int, typer.Option(help="Tokens generated a request.")] = Knobs.max_tokens,
+    repeats: Annotated[int, typer.Option(min=1, help="Times each step is measured.")] = Knobs.repeats,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Tokens generated a request.")] = Knobs.max_tokens,
     chunk_size: Annotated[int, typer.Option(help="LMCache's chunk, in tokens.")] = Knobs.chunk_tokens,
     seed: Annotated[int, typer.Option(help="Seed of the documents.")] = Knobs.seed,
     control: Annotated[bool, typer.Option(help="Also measure the same engine without LMCache.")] = True,
     cache_dir: Annotated[Path, typer.Option(help="On the drive under test.")] = DEFAULT_CACHE_ROOT,
     drive_gb_per_s: Annotated[float | None, typer.Option(help="Read bandwidth you measured, for the ceiling.")] = None,
-    port: Annotated[int, typer.Option(help="First of two ports on 127.0.0.1.")] = DEFAULT_PORT,
+    port: Annotated[int, typer.Option(min=1024, max=65534, help="First of two ports on 127.0.0.1.")] = DEFAULT_PORT,
     start_timeout: Annotated[
         float, typer.Option(help="Seconds an engine may take to start.")
     ] = DEFAULT_START_TIMEOUT_S,
@@ -68,9 +68,19 @@ def run(
 ) -> None:
     """Run the experiment and write the result file."""
     knobs = Knobs(pool_tokens, document_tokens, chunk_size, repeats, max_tokens, seed, control)
-    if url is None:
+    documents = tuple(document or ())
+    if drive_gb_per_s is not None:
+        positive("--drive-gb-per-s", drive_gb_per_s)
+    if url is not None:
+        if preset or model or dry_run_only:
+            raise LabError("--url measures a server as it is: --preset, --model and --dry-run do not go with it")
+        outcome.check_writable(output)
+        result = run_url(UrlRun(url, knobs, log, documents))
+    elif log is not None:
+        raise LabError("--log is the log of a server named by --url; the lab reads its own engines' logs by itself")
+    else:
         chosen = choose(preset, model, _engine(engine))
-        local = LocalRun(chosen, knobs, tuple(document or ()), cache_dir, port, start_timeout, drive_gb_per_s)
+        local = LocalRun(chosen, knobs, documents, cache_dir, port, start_timeout, drive_gb_per_s)
         if dry_run_only:
             for launch in dry_run(local):
                 _out.print(f"# {launch.arm}\n{launch.shell()}\n", markup=False, soft_wrap=True)
@@ -78,9 +88,6 @@ def run(
         outcome.check_writable(output)
         set_up(chosen.engine, chosen)
         result = run_local(local)
-    else:
-        outcome.check_writable(output)
-        result = run_url(UrlRun(url, knobs, log))
     outcome.write(result, output)
     save_chart(result, output.with_suffix(".png"))
     show(result, _out)

@@ -13,7 +13,7 @@ from kvtiers.results import Arm, EngineRun, Mode, Model, Result, Settings
 from lab.chunks import ChunkFiles, check_cache_root, run_directory, supports_direct_io
 from lab.client import Client
 from lab.documents import Document, TokenSource, ordinary_ids, read_documents
-from lab.engine import MILESTONES, Engine, wait_until_healthy
+from lab.engine import MILESTONES, Engine, require_free_port, wait_until_healthy
 from lab.errors import LabError
 from lab.evidence import EngineLog
 from lab.launch import Knobs, Launch, Pool, Storage, engine_threads, flood_tokens, plan, pool_for
@@ -125,6 +125,8 @@ def run_local(wanted: LocalRun) -> Result:
         chunk_files = ChunkFiles(chunks, knobs.chunk_tokens * spec.bytes_per_token, direct_io)
         source = TokenSource(ordinary_ids(int(config["vocab_size"])), knobs.seed)
         planned = launches(wanted, pool, Directories(chunks, sockets), direct_io)
+        for launch in planned:
+            require_free_port(launch.port)
         experiment = None
         for group in _side_by_side(preset, planned):
             with running(group, LOGS, wanted.start_timeout_s) as engines, contextlib.ExitStack() as clients:

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kvtiers.evidence import Step
-from kvtiers.results import Arm, Mode, Result, Sample, StepSummary
+from kvtiers.results import Arm, Mode, Result, Sample, StepSummary, Summary
 from kvtiers.units import format_bytes, format_seconds
 
 _ARM_NAMES = {Arm.LMCACHE: "with LMCache", Arm.CONTROL: "control"}
@@ -41,9 +41,7 @@ def verdict(result: Result) -> list[str]:
         lines.append(gain + ".")
     if summary.cold_over_gpu_hit:
         lines.append(f"A hit in the engine's own cache is {summary.cold_over_gpu_hit:.1f}x faster than cold.")
-    if summary.cold_over_control_cold:
-        price = (summary.cold_over_control_cold - 1) * 100
-        lines.append(f"The price of storing: a miss takes {price:+.1f} % with LMCache on. Every miss pays it.")
+    lines += _price_of_storing(summary)
     if summary.reuse_parts:
         parts = summary.reuse_parts
         lines.append(
@@ -60,6 +58,23 @@ def verdict(result: Result) -> list[str]:
     if result.mode is Mode.URL and not any(sample.evidence.log for sample in result.samples):
         lines.append("Evidence is from /metrics alone: no log was given, so LMCache's own account is missing.")
     return lines
+
+
+def _price_of_storing(summary: Summary) -> list[str]:
+    cold, control = summary.step(Arm.LMCACHE, Step.COLD), summary.step(Arm.CONTROL, Step.COLD)
+    if cold is None or not summary.store_s:
+        return []
+    share = 100 * summary.store_s / cold.ttft.median_s
+    said = f"{format_seconds(summary.store_s)} ({share:.1f} % of cold) by LMCache's own account"
+    if control is None:
+        return [f"The price of storing, which every miss pays: {said}."]
+    difference = 100 * (cold.ttft.median_s / control.ttft.median_s - 1)
+    line = (
+        f"The price of storing, which every miss pays: {said}; cold with LMCache against without: {difference:+.1f} %"
+    )
+    if cold.ttft.min_s <= control.ttft.max_s:
+        line += ", which is within noise here"
+    return [line + "."]
 
 
 def save_chart(result: Result, path: Path) -> None:
@@ -104,7 +119,9 @@ def _headline(result: Result) -> str:
 
 
 def _table(result: Result) -> Table:
-    table = Table(title=f"Time to first token, {result.settings.repeats} repeats", title_justify="left", box=box.SIMPLE)
+    table = Table(
+        title=f"Time to first token, repeats: {result.settings.repeats}", title_justify="left", box=box.SIMPLE
+    )
     table.add_column("step", no_wrap=True)
     for name in ("median", "min to max", "per token"):
         table.add_column(name, justify="right", no_wrap=True)

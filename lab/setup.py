@@ -133,13 +133,17 @@ def _pip_install(python: Path, lock: Path, bar: Bar) -> None:
     output: list[str] = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as pip:
         assert pip.stdout is not None
-        for line in pip.stdout:
-            output.append(line)
-            if match := _PACKAGE_LINE.match(line):
-                bar.advance()
-                bar.note(match["package"])
-            elif line.startswith("Installing collected packages"):
-                bar.note("unpacking")
+        try:
+            for line in pip.stdout:
+                output.append(line)
+                if match := _PACKAGE_LINE.match(line):
+                    bar.advance()
+                    bar.note(match["package"])
+                elif line.startswith("Installing collected packages"):
+                    bar.note("unpacking")
+        except BaseException:
+            pip.terminate()
+            raise
     if pip.returncode:
         raise LabError(_explain_pip(lock.name, output))
 

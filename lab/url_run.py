@@ -6,7 +6,7 @@ from pathlib import Path
 from kvtiers.results import Arm, Mode, Model, Result, Settings
 from lab.client import Client, served_model
 from lab.counters import pool_size
-from lab.documents import TokenSource, ids_of_words
+from lab.documents import TokenSource, ids_of_words, read_documents
 from lab.errors import LabError
 from lab.evidence import EngineLog
 from lab.launch import Knobs, check_document
@@ -25,6 +25,7 @@ class UrlRun:
     url: str
     knobs: Knobs
     log: Path | None = None
+    document_paths: tuple[Path, ...] = ()
 
 
 def run_url(wanted: UrlRun) -> Result:
@@ -41,13 +42,17 @@ def run_url(wanted: UrlRun) -> Result:
     client = Client(wanted.url, model)
     try:
         pool_tokens, block_tokens = pool_size(client)
-        floods = _floods(pool_tokens, knobs)
         source = TokenSource(ids_of_words(client), knobs.seed)
+        documents = [source.document("seeded", knobs.document_tokens)]
+        if wanted.document_paths:
+            room = pool_tokens - knobs.max_tokens
+            documents = read_documents(wanted.document_paths, client, knobs.chunk_tokens, room)
+        lengths = tuple(len(document.token_ids) for document in documents)
         experiment = Experiment(
-            documents=(source.document("seeded", knobs.document_tokens),),
+            documents=tuple(documents),
             source=source,
-            flood_tokens=knobs.document_tokens,
-            floods=floods,
+            flood_tokens=max(lengths),
+            floods=_floods(pool_tokens, max(lengths)),
             repeats=knobs.repeats,
             max_tokens=knobs.max_tokens,
             chunk_tokens=None,
@@ -67,8 +72,8 @@ def run_url(wanted: UrlRun) -> Result:
             pool_tokens=pool_tokens,
             block_tokens=block_tokens,
             chunk_tokens=None,
-            document_tokens=(knobs.document_tokens,),
-            flood_tokens=knobs.document_tokens,
+            document_tokens=lengths,
+            flood_tokens=max(lengths),
             repeats=knobs.repeats,
             max_tokens=knobs.max_tokens,
             seed=knobs.seed,
@@ -80,11 +85,11 @@ def run_url(wanted: UrlRun) -> Result:
     )
 
 
-def _floods(pool_tokens: int, knobs: Knobs) -> int:
+def _floods(pool_tokens: int, flood_tokens: int) -> int:
     """How many other documents it takes to push one out of the pool."""
     if pool_tokens > MAX_FLOOD_TOKENS:
         raise LabError(
             f"the server's KV pool holds {pool_tokens:,} tokens; pushing a document out of it would cost more than "
             f"{MAX_FLOOD_TOKENS:,} tokens of prefill a repeat. Start it with a smaller --num-gpu-blocks-override"
         )
-    return max(2, -(-pool_tokens // knobs.document_tokens) + 1)
+    return max(2, -(-pool_tokens // flood_tokens) + 1)

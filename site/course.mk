@@ -12,6 +12,6 @@ browser: $(STAMP) ## install what the browser tests need, where it can be instal
 
 bench-course: $(STAMP) browser ## time from opening a lesson to a live slider, against marimo's own export
 	@$(PY) site/build.py
-	@$(PY) site/bench.py
+	@$(PY) site/measure.py
 
 .PHONY: course browser bench-course

@@ -6,6 +6,7 @@ Sends the .br or .gz file beside a file when the browser takes it, and lets the 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import mimetypes
 import sys
 from http import HTTPStatus
@@ -69,6 +70,11 @@ class Handler(SimpleHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
         return None
+
+    def copyfile(self, source: Any, outputfile: Any) -> None:
+        """Send the file; a browser that has gone away is no error."""
+        with contextlib.suppress(ConnectionError):
+            super().copyfile(source, outputfile)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing: the terminal shows the address, not each request."""

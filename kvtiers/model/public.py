@@ -2,14 +2,14 @@
 
 import tomllib
 from functools import cache
-from pathlib import Path
+from importlib.resources import files
 from typing import Any
 
 
 @cache
 def public_models() -> dict[str, dict[str, Any]]:
     """Configs by model name, as ``kv_spec`` takes them. From ``public_models.toml``, layer lists written out."""
-    text = Path(__file__).with_name("public_models.toml").read_text(encoding="utf-8")
+    text = files(__package__).joinpath("public_models.toml").read_text(encoding="utf-8")
     return {name: _written_out(config) for name, config in tomllib.loads(text).items()}
 
 

@@ -144,7 +144,7 @@ def _(prefill_tokens_per_s, prefills, prefix_tokens, t, ttft_s):
             t["line_alt"].format(
                 first=format_seconds(ttft_s[0]), later=format_seconds(ttft_s[2]), prefix=prefix_tokens.value
             ),
-            here=(prefix_tokens.value, ttft_s[2], t["here"]),
+            here=(prefix_tokens.value, ttft_s[0], t["here"]),
         )
     )
     return

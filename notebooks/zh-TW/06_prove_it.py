@@ -129,9 +129,10 @@ def _():
         location = mo.notebook_location()
         served = location / "public" / "lab-result.json"
         if "pyodide" in sys.modules:
-            from pyodide.http import open_url
+            from pyodide.http import pyxhr
 
-            return open_url(str(served)).getvalue()
+            answer = pyxhr.get(str(served))
+            return answer.text if answer.ok else None
         results = location.parents[1] / "lab" / "results"
         found = [
             path for path in (served, results / "latest.json", results / "reference" / "cpu-tiny.json") if path.exists()
@@ -202,19 +203,14 @@ def _(result, t):
     return (times,)
 
 
-@app.cell(hide_code=True)
-def _(t):
-    mo.md(t["ceiling"])
-    return
-
-
 @app.cell
 def _(result, t, times):
     limit = result.summary.ceiling
-    mo.stop(limit is None, mo.callout(mo.md(t["no_ceiling"])))
+    mo.stop(limit is None, mo.vstack([mo.md(t["ceiling"]), mo.callout(t["no_ceiling"])]))
     measured = result.summary.cold_over_ssd_reuse
     mo.vstack(
         [
+            mo.md(t["ceiling"]),
             mo.Html(
                 charts.log_bars(
                     {t["measured"]: measured, t["ceiling_bar"]: limit.speedup},
@@ -252,12 +248,6 @@ def _(result, t):
     return
 
 
-@app.cell(hide_code=True)
-def _(t):
-    mo.md(t["evidence"])
-    return
-
-
 @app.cell
 def _(result, t):
     def evidence_row(sample):
@@ -279,7 +269,8 @@ def _(result, t):
         result.samples, key=lambda sample: (list(Arm).index(sample.arm), list(Step).index(sample.step), sample.repeat)
     )
     rule = "|---" * 9 + "|"
-    mo.md("\n".join([t["table_head"], rule, *map(evidence_row, in_order)])).style({"overflow-x": "auto"})
+    table = mo.md("\n".join([t["table_head"], rule, *map(evidence_row, in_order)]))
+    mo.vstack([mo.md(t["evidence"]), table.style({"overflow-x": "auto"})])
     return
 
 

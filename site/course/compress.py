@@ -25,12 +25,13 @@ def compress_site(folder: Path, cache: Path) -> None:
 
 def _compress(path: Path, cache: Path) -> None:
     content = path.read_bytes()
-    key = hashlib.sha256(content).hexdigest()
+    quality = _quality(path, len(content))
+    key = f"{hashlib.sha256(content).hexdigest()}-{quality}"
     for suffix in (".br", ".gz"):
         kept = cache / (key + suffix)
         if not kept.is_file():
             if suffix == ".br":
-                packed = brotli.compress(content, quality=_quality(path, len(content)), lgwin=24)
+                packed = brotli.compress(content, quality=quality, lgwin=24)
             else:
                 packed = gzip.compress(content, 6, mtime=0)
             kept.write_bytes(packed)

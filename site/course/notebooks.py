@@ -123,6 +123,8 @@ def _relocate(page: str, runtime: str, worker: str) -> str:
         f'<script src="{UP}/static/notebook.js" data-worker="{UP}/marimo/assets/{worker}" '
         f'data-version="{version("marimo")}" data-runtime="{UP}/{runtime}/"></script>'
     )
+    # The page around chooses light or dark: marimo follows the frame's colour scheme.
+    page = _replace_once(page, '"theme": "light"', '"theme": "system"')
     look = f'<link rel="stylesheet" href="{UP}/static/notebook.css">'
     page = _replace_once(page, "</head>", f"{look}</head>")
     return _replace_once(page, '<meta charset="utf-8" />', f'<meta charset="utf-8" />{early}')

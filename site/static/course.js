@@ -14,26 +14,27 @@ const panel = document.getElementById("notebook");
 document.getElementById("theme").addEventListener("click", () => {
   root.dataset.theme = dark() ? "light" : "dark";
   remember("theme", root.dataset.theme);
-  if (frame) paint();
 });
-
-// marimo's pages have a light and a dark look of their own: the class on the body chooses.
-function paint() {
-  const body = frame.contentDocument?.body;
-  if (!body) return;
-  const [now, not] = dark() ? ["dark", "light"] : ["light", "dark"];
-  for (const element of [body, frame.contentDocument.documentElement]) {
-    if (element.classList.contains(now) && !element.classList.contains(not)) continue;
-    element.classList.add(now);
-    element.classList.remove(not);
-    element.style.colorScheme = now;
-  }
-}
 
 if (frame) {
   divider(document.getElementById("divider"));
   tabs();
   start();
+  document.getElementById("download").addEventListener("click", download);
+}
+
+// The file names the wheel on the site it comes from, wherever that is served.
+async function download(event) {
+  event.preventDefault();
+  const { href, dataset } = event.currentTarget;
+  const source = await (await fetch(href)).text();
+  const wheels = new URL(dataset.wheels, location.href);
+  const file = new Blob([source.replace(/(kvtiers @ )\S*\/wheels\//, `$1${wheels}`)], { type: "text/x-python" });
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(file);
+  link.download = href.slice(href.lastIndexOf("/") + 1);
+  link.click();
+  URL.revokeObjectURL(link.href);
 }
 
 function divider(bar) {
@@ -81,10 +82,7 @@ function start() {
   frame.src = frame.dataset.src;
   frame.addEventListener("load", () => {
     const page = frame.contentWindow;
-    paint();
-    new MutationObserver(paint).observe(page.document.body, { attributes: true, attributeFilter: ["class"] });
     page.addEventListener("notebook-live", () => {
-      paint();
       set("live");
       frame.removeAttribute("tabindex");
     });

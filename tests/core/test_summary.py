@@ -30,6 +30,10 @@ def test_the_reuse_is_split_into_the_load_and_the_tail() -> None:
     assert parts.rest_s == pytest.approx(0.088 - 0.014)
 
 
+def test_the_price_of_storing_is_lmcaches_own_account() -> None:
+    assert result().summary.store_s == 0.01
+
+
 def test_without_a_drive_there_is_no_ceiling_and_without_a_step_no_ratio() -> None:
     summary = summarize([sample(Arm.LMCACHE, Step.COLD, 0.9)], KV_BYTES)
     assert summary.ceiling is None

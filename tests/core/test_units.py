@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvtiers.errors import KvtiersError
-from kvtiers.units import GB, GIB, format_bytes, format_seconds, positive
+from kvtiers.units import GB, GIB, format_bytes, format_count, format_seconds, positive
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,11 @@ def test_sizes_are_binary_and_short(size_bytes: float, text: str) -> None:
 )
 def test_durations_pick_their_unit(time_s: float, text: str) -> None:
     assert format_seconds(time_s) == text
+
+
+@pytest.mark.parametrize(("count", "text"), [(0, "0"), (16, "16"), (2048, "2.05k"), (45_776, "45.8k"), (1e6, "1M")])
+def test_counts_are_in_thousands_and_millions(count: float, text: str) -> None:
+    assert format_count(count) == text
 
 
 def test_a_gib_is_seven_percent_more_than_a_gb() -> None:

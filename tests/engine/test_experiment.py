@@ -154,6 +154,18 @@ def test_a_foreign_server_is_measured_and_its_evidence_named(server: Engine, wit
     assert ("Evidence is from /metrics alone" in out) is not with_log
 
 
+def test_a_text_file_goes_through_the_servers_own_tokenizer(server: Engine, tmp_path: Path) -> None:
+    text = tmp_path / "report.txt"
+    text.write_text(" ".join(f"chapter {number} says nothing new" for number in range(40)), encoding="utf-8")
+    output = tmp_path / "result.json"
+    run = lab("--url", server.url, "--document", str(text), "--repeats", "1", "--output", str(output))
+    out, err = run.communicate()
+    assert run.returncode == 0, out + err
+    result = read_result(output.read_text())
+    assert {sample.document for sample in result.samples} == {"report.txt"}
+    assert result.samples[0].prompt_tokens == result.settings.document_tokens[0]
+
+
 def test_an_engine_killed_in_the_middle_leaves_its_samples_and_one_message(tmp_path: Path) -> None:
     output = tmp_path / "result.json"
     run = lab("--no-control", "--repeats", "50", "--output", str(output))

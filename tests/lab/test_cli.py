@@ -61,6 +61,9 @@ def test_a_corrupt_result_is_one_message(tmp_path: Path) -> None:
         (("run", "--engine", "cpu", "--preset", "nope", "--dry-run"), "no preset 'nope'"),
         (("run", "--engine", "cpu", "--document-tokens", "200", "--dry-run"), "fills no chunk of 256"),
         (("run", "--engine", "cpu", "--output", "/proc/nowhere/result.json"), "cannot make /proc/nowhere"),
+        (("run", "--drive-gb-per-s", "-1"), "--drive-gb-per-s must be a number above 0"),
+        (("run", "--url", "http://127.0.0.1:9", "--preset", "tiny"), "do not go with it"),
+        (("run", "--log", "engine.log"), "--log is the log of a server named by --url"),
         (("run", "--url", "http://127.0.0.1:9"), "no answer from http://127.0.0.1:9"),
         (("show", "/nowhere/latest.json"), "cannot read /nowhere/latest.json"),
     ],
@@ -70,6 +73,14 @@ def test_bad_input_is_one_message_and_no_traceback(arguments: tuple[str, ...], m
     assert done.returncode == 1
     assert done.stderr.startswith("error: ")
     assert message in done.stderr.replace("\n", " ")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("--repeats", "0"), ("--port", "70000"), ("--seed", "x"), ("--nonsense",)])
+def test_a_wrong_option_is_a_usage_error(arguments: tuple[str, ...]) -> None:
+    done = lab("run", *arguments)
+    assert done.returncode == 2
+    assert arguments[0] in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -4,6 +4,7 @@ import ast
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,11 +27,10 @@ class Run:
         return self.names[name]
 
 
-def run_notebook(name: str, language: str = "en", **controls: Any) -> Run:
+def run_notebook(name: str, language: str = "en", folder: Path = NOTEBOOKS, **controls: Any) -> Run:
     """Run a notebook; a keyword sets the value of the control of that name (a file: its bytes)."""
-    path = NOTEBOOKS / language / f"{name}.py"
-    app = _load(path)
-    outputs, names = app.run()
+    path = folder / language / f"{name}.py"
+    outputs, names = _run_at_defaults(path)
     if controls:
         overrides: dict[str, Any] = {}
         for cell in _cells(path):
@@ -39,6 +39,11 @@ def run_notebook(name: str, language: str = "en", **controls: Any) -> Run:
         overrides |= {control: _set_to(value) for control, value in controls.items()}
         outputs, names = _load(path).run(defs=overrides)
     return Run(dict(names), "\n".join(getattr(output, "text", str(output)) for output in outputs))
+
+
+@cache
+def _run_at_defaults(path: Path) -> tuple[Any, Any]:
+    return _load(path).run()  # type: ignore[no-any-return]
 
 
 def _set_to(value: Any) -> SimpleNamespace:
@@ -64,8 +69,11 @@ def _cells(path: Path) -> list[set[str]]:
     ]
 
 
+Runner = Callable[..., Run]
+
+
 @pytest.fixture
-def run() -> Callable[..., Run]:
+def run() -> Runner:
     """``run(name, language, control=value, …)``."""
     return run_notebook
 

@@ -1,4 +1,4 @@
-"""How fast a lesson is live, against marimo's own export of the same notebook: `python site/bench.py`.
+"""How fast a lesson is live, against marimo's own export of the same notebook: `python site/measure.py`.
 
 Both are served from this machine and opened in the same Chromium, taking turns. The stock site has the layout that
 `marimo export html-wasm --offline` writes: the export, a full Pyodide folder beside it, marimo's own data-* attributes.

@@ -1,0 +1,71 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kvtiers import costs
+from kvtiers.evidence import Step
+from kvtiers.results import dump
+from kvtiers.summary import summarize
+from tests.core import builders
+from tests.notebooks.conftest import NOTEBOOKS, Runner
+
+RESULT = dump(builders.result())
+PROVE_IT = NOTEBOOKS / "en" / "06_prove_it.py"
+
+
+def test_shows_a_dropped_result(run: Runner, language: str) -> None:
+    result = replace(builders.result(), machine=replace(builders.result().machine, cpu="<i>somebody's</i> CPU"))
+    shown = run("06_prove_it", language, dropped=dump(result).encode()).shown
+    assert "&lt;i&gt;somebody" in shown
+    assert f"{result.summary.cold_over_ssd_reuse:.1f}x" in shown
+    assert result.summary.ceiling
+    assert f"{result.summary.ceiling.effective_bandwidth_discount:.2f}" in shown
+
+
+def test_shows_the_evidence_of_every_sample(run: Runner) -> None:
+    shown = run("06_prove_it", dropped=RESULT.encode()).shown
+    assert shown.count("<tr>") == 1 + len(builders.result().samples)
+
+
+def test_shows_a_partial_run_for_what_it_is(run: Runner) -> None:
+    good = builders.result()
+    samples = tuple(sample for sample in good.samples if sample.step is Step.COLD)
+    broken_off = replace(
+        good, samples=samples, valid=False, problems=("the engine died",), summary=summarize(samples, None)
+    )
+    shown = run("06_prove_it", dropped=dump(broken_off).encode()).shown
+    assert "the engine died" in shown
+    assert "not run" in shown
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ([], "make lab"),
+        (["reference/cpu-tiny"], "a reference/cpu-tiny"),
+        (["reference/cpu-tiny", "latest"], "a latest"),
+    ],
+)
+def test_in_a_clone_shows_the_latest_run_or_else_the_reference(
+    run: Runner, tmp_path: Path, files: list[str], says: str
+) -> None:
+    notebook, results = tmp_path / "notebooks" / "en" / "06_prove_it.py", tmp_path / "lab" / "results"
+    notebook.parent.mkdir(parents=True)
+    notebook.write_text(PROVE_IT.read_text())
+    (results / "reference").mkdir(parents=True)
+    for file in files:
+        (results / f"{file}.json").write_text(RESULT.replace('"a CPU"', f'"a {file} CPU"'))
+    assert says in run("06_prove_it", folder=tmp_path / "notebooks").shown
+
+
+@pytest.mark.parametrize("content", [b" ", b"{", b"\xff\xfe", b"[]", b'{"schema": "kvtiers.lab-result/1"}'])
+def test_bad_file_gets_one_message(run: Runner, language: str, content: bytes) -> None:
+    notebook = run("06_prove_it", language, dropped=content)
+    assert "result" not in notebook.names
+    assert "danger" in notebook.shown
+
+
+def test_formula(run: Runner) -> None:
+    formula = run("06_prove_it", dropped=RESULT.encode())["discount"]
+    assert formula(2.3, 10.2) == costs.effective_bandwidth_discount(2.3, 10.2)
