@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
@@ -35,33 +36,32 @@ SHOW: dict[str, Callable[[float], str]] = {
 
 @dataclass(frozen=True)
 class Claim:
-    """One checkable statement. ``statement`` is by language; ``source`` and ``value`` read the same in both."""
+    """One checkable statement. ``value`` reads the same in both languages; ``statement`` and ``source`` are by
+    language."""
 
     id: str
     value: str
     kind: str
-    source: str
     date: str
     statement: Mapping[str, str]
+    source: Mapping[str, str]
 
 
-def load_claims(path: Path, result_path: Path) -> dict[str, Claim]:
-    """The ledger, with every value worked out.
+def load_claims(path: Path, results: Path) -> dict[str, Claim]:
+    """The ledger, with every value worked out; ``results`` is the folder of the committed result files.
 
     Raises:
         CourseError: naming the claim that is malformed or can't be worked out.
     """
-    try:
-        result = read_result(result_path.read_text())
-    except (OSError, KvtiersError) as error:
-        raise CourseError(f"measured claims need the reference result {result_path.name}: {error}") from error
-    return {name: _claim(name, entry, result) for name, entry in load_yaml(path, "claims").items()}
+    read = cache(lambda name: read_result((results / f"{name}.json").read_text()))
+    return {name: _claim(name, entry, read) for name, entry in load_yaml(path, "claims").items()}
 
 
-def _claim(name: str, entry: Mapping[str, Any], result: Result) -> Claim:
+def _claim(name: str, entry: Mapping[str, Any], read: Callable[[str], Result]) -> Claim:
     source, date = entry.get("source", ""), entry.get("date", "")
     try:
         if "measure" in entry:
+            result = read(entry["measure"].get("result", "cpu-tiny"))
             value = SHOW[entry["show"]](_measured(entry["measure"], result))
             source, date = _setup(result), result.created[:10]
         elif "compute" in entry:
@@ -69,16 +69,22 @@ def _claim(name: str, entry: Mapping[str, Any], result: Result) -> Claim:
             source = entry["compute"]["call"]
         else:
             value = entry["value"]
-    except (KvtiersError, AttributeError, ImportError, TypeError, ValueError) as error:
+    except (KvtiersError, OSError, AttributeError, ImportError, LookupError, TypeError, ValueError) as error:
         raise CourseError(f"claim {name} can't be worked out: {error}") from error
-    return Claim(name, value, entry["kind"], source, date, {"en": entry["en"], "zh-TW": entry["zh-TW"]})
+    if isinstance(source, str):
+        source = {"en": source, "zh-TW": source}
+    return Claim(name, value, entry["kind"], date, {"en": entry["en"], "zh-TW": entry["zh-TW"]}, source)
 
 
 def _measured(measure: Mapping[str, str], result: Result) -> Any:
-    if "step" not in measure:
-        return attrgetter(measure["field"])(result)
-    arm, _, step = measure["step"].partition(".")
-    return attrgetter(measure["field"])(result.summary.step(Arm(arm), Step(step)))
+    """A field of the result, or of one step's summary; a number in the path picks from a list."""
+    found: Any = result
+    if "step" in measure:
+        arm, _, step = measure["step"].partition(".")
+        found = result.summary.step(Arm(arm), Step(step))
+    for part in measure["field"].split("."):
+        found = found[int(part)] if part.isdigit() else getattr(found, part)
+    return found
 
 
 def _computed(compute: Mapping[str, Any]) -> Any:
@@ -97,6 +103,7 @@ def _computed(compute: Mapping[str, Any]) -> Any:
     return found * compute["times"] if "times" in compute else found
 
 
-def _setup(result: Result) -> str:
+def _setup(result: Result) -> dict[str, str]:
     versions, machine = result.versions, result.machine
-    return f"vLLM {versions.vllm} ({result.mode}), LMCache {versions.lmcache}, {machine.cpu}, {machine.cores} cores"
+    ran = f"vLLM {versions.vllm} ({result.mode}), LMCache {versions.lmcache}, {machine.cpu}"
+    return {"en": f"{ran}, {machine.cores} cores", "zh-TW": f"{ran}，{machine.cores} 核心"}

@@ -42,11 +42,17 @@ def load_reading(project: Path, site: Path) -> Reading:
     Raises:
         CourseError: naming the file and what is wrong in it.
     """
-    folder, result = project / "lessons", project / "lab" / "results" / "reference" / "cpu-tiny.json"
-    claims = load_claims(folder / "claims.yaml", result)
+    folder, results = project / "lessons", project / "lab" / "results" / "reference"
+    claims = load_claims(folder / "claims.yaml", results)
     terms = [entry["id"] for entry in load_yaml(folder / "glossary.yaml", "entries")]
     texts = {
-        language: Text(claims, terms, tables(result, words), {kind: words[f"kind_{kind}"] for kind in KINDS})
+        language: Text(
+            claims,
+            terms,
+            tables(results / "cpu-tiny.json", words),
+            {kind: words[f"kind_{kind}"] for kind in KINDS},
+            language,
+        )
         for language, words in load_strings(site).items()
     }
     return Reading(

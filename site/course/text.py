@@ -30,6 +30,7 @@ class Text:
         terms: ids in the glossary.
         tables: functions that give a table's HTML, by name.
         standing: words for a claim's kind in this language, by kind.
+        language: ``en`` or ``zh-TW``.
     """
 
     def __init__(
@@ -38,8 +39,10 @@ class Text:
         terms: Sequence[str],
         tables: Mapping[str, Callable[[], str]],
         standing: Mapping[str, str],
+        language: str,
     ) -> None:
-        self._claims, self._terms, self._tables, self._standing = claims, terms, tables, standing
+        self._claims, self._terms, self._tables = claims, terms, tables
+        self._standing, self._language = standing, language
         self._roles = {"claim": self._claim, "term": self._term}
         self._markdown = parser()
         renderer = self._markdown.renderer
@@ -73,7 +76,7 @@ class Text:
 
     def standing(self, claim: Claim) -> str:
         """Why a claim is held true, in words: measured here, read in source X version Y, reported; with its date."""
-        parts = (self._standing[claim.kind], claim.source, claim.date)
+        parts = (self._standing[claim.kind], claim.source[self._language], claim.date)
         return " · ".join(part for part in parts if part)
 
     def _term(self, content: str) -> str:
