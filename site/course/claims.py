@@ -1,7 +1,7 @@
 """The ledger of claims: what a lesson may state as a number, and why it is true.
 
-`lessons/claims.yaml` holds one entry a claim. Its value is written there, or computed by a function of kvtiers, or taken
-out of the committed result file, so that it can't go stale. A page refers to it as ``{claim}`id` ``.
+`lessons/claims.yaml` holds one entry a claim. Its value is written there, or computed by a function of kvtiers, or
+taken out of a committed result file, so that it can't go stale. A page refers to it as ``{claim}`id` ``.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from course.errors import CourseError
+from course.records import load_yaml
 from kvtiers.errors import KvtiersError
 from kvtiers.evidence import Step
 from kvtiers.results import Arm, Result, read_result
 from kvtiers.units import format_bytes, format_count, format_seconds
-
-from course.errors import CourseError
-from course.records import load_yaml
 
 SHOW: dict[str, Callable[[float], str]] = {
     "bytes": format_bytes,

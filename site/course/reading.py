@@ -86,7 +86,9 @@ def write_reading(reading: Reading, saved: Mapping[tuple[str, str], str], pages:
         pages.write("home.html.j2", f"{language}/index.html", language, lessons=course)
         pages.write("quiz.html.j2", f"{language}/quiz/index.html", language, lessons=course)
         for name, entries in (("glossary", reading.glossary), ("questions", reading.questions)):
-            pages.write("entries.html.j2", f"{language}/{name}/index.html", language, name=name, entries=entries[language])
+            pages.write(
+                "entries.html.j2", f"{language}/{name}/index.html", language, name=name, entries=entries[language]
+            )
         standing = reading.texts[language].standing
         pages.write(
             "claims.html.j2",

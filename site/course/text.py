@@ -1,7 +1,8 @@
 """Markdown to HTML for one language, with the course's own roles.
 
-``{claim}`id` `` shows a claim's value, linked to its entry in the ledger. ``{term}`words <id>` `` links to the glossary.
-A fence marked ``table`` holds the name of a table that kvtiers fills. Every page lies two folders deep, so links go one up.
+``{claim}`id` `` shows a claim's value, linked to its entry in the ledger; ``{term}`words <id>` `` links to the
+glossary; a fence marked ``table`` holds the name of a table that kvtiers fills. Every page with text lies two folders
+deep, so these links go one up.
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ class Text:
         self._standing, self._language = standing, language
         self._roles = {"claim": self._claim, "term": self._term}
         self._markdown = parser()
-        renderer = self._markdown.renderer
-        assert isinstance(renderer, RendererHTML)
-        renderer.rules |= {"myst_role": self._role, "fence": self._fence}
+        # add_render_rule binds what it is given to markdown-it's own renderer
+        self._markdown.add_render_rule("myst_role", lambda _, *place: self._role(*place))
+        self._markdown.add_render_rule("fence", lambda _, *place: self._fence(*place))
 
     def html(self, markdown: str) -> str:
         """Paragraphs and blocks.

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import PROJECT, Visit
 
 LANGUAGES = ("en", "zh-TW")
-LESSONS = sorted(path.name for path in (PROJECT / "lessons").iterdir())
+LESSONS = sorted(path.name for path in (PROJECT / "lessons").glob("[0-9][0-9]-*"))
 # All text of the notebook, shadow roots included.
 DEEP_TEXT = """body => {
   const walk = node => node.nodeType === 3 ? node.data

@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import shutil
 import threading
 import urllib.request
 from pathlib import Path
@@ -12,6 +13,7 @@ from course.errors import CourseError
 from course.notebooks import find_notebooks, with_wheel, without_header
 from course.pages import LANGUAGES, load_lessons
 from course.poster import lock_controls
+from course.reading import load_reading
 from course.sources import Source, fetch, load_sources
 
 PROJECT = Path(__file__).parents[2]
@@ -31,7 +33,7 @@ import marimo
 
 
 def test_every_lesson_has_a_page_and_a_notebook_in_both_languages() -> None:
-    lessons = load_lessons(PROJECT / "lessons")
+    lessons = load_reading(PROJECT, PROJECT / "site").lessons
     slugs = {language: [lesson.notebook for lesson in lessons[language]] for language in LANGUAGES}
     notebooks = find_notebooks(PROJECT / "notebooks")
     for language in LANGUAGES:
@@ -43,8 +45,9 @@ def test_a_lesson_missing_in_one_language_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "01-first"
     folder.mkdir()
     (folder / "en.md").write_text("# Title\n\nText\n")
+    shutil.copy(PROJECT / "lessons" / "01-first-token" / "quiz.yaml", folder)
     with pytest.raises(CourseError, match=r"01-first has no zh-TW\.md"):
-        load_lessons(tmp_path)
+        load_lessons(tmp_path, load_reading(PROJECT, PROJECT / "site").texts)
 
 
 def test_the_download_names_the_wheel_and_not_the_clone() -> None:

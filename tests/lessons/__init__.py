@@ -1,0 +1,1 @@
+"""The course's texts: numbers held by claims, both languages in step, quizzes, glossary."""

@@ -1,0 +1,85 @@
+"""The ledger of claims: values that follow their sources, and messages that name the claim."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from course.claims import load_claims
+from course.errors import CourseError
+from course.reading import Reading
+
+from tests.lessons.prose import CLAIM, LESSONS, PROJECT
+
+REFERENCE = PROJECT / "lab" / "results" / "reference"
+GOOD = {"kind": "source", "value": "256", "source": "LMCache 0.5.6", "date": "2026-11", "en": "e", "zh-TW": "z"}
+
+
+def ledger(folder: Path, entry: object) -> Path:
+    path = folder / "claims.yaml"
+    path.write_text(yaml.safe_dump({"one": entry}, allow_unicode=True))
+    return path
+
+
+def test_every_claim_is_used(reading: Reading) -> None:
+    texts = [path.read_text() for path in LESSONS.rglob("*") if path.suffix in (".md", ".yaml")]
+    used = {name for text in texts for name in CLAIM.findall(text)}
+    assert set(reading.claims) - used == set()
+
+
+def test_a_measured_value_follows_the_result_file(tmp_path: Path) -> None:
+    result = json.loads((REFERENCE / "cpu-tiny.json").read_text())
+    for row in result["summary"]["steps"]:
+        row["ttft"]["median_s"] = 1.234
+    (tmp_path / "cpu-tiny.json").write_text(json.dumps(result))
+    (tmp_path / "cpu-tiny-long.json").write_text((REFERENCE / "cpu-tiny-long.json").read_text())
+    claims = load_claims(LESSONS / "claims.yaml", tmp_path)
+    assert claims["lab-cold"].value == "1.23 s"
+    assert result["versions"]["vllm"] in claims["lab-cold"].source["en"]
+    assert claims["lab-cold"].date == result["created"][:10]
+
+
+def test_a_computed_value_is_what_kvtiers_computes(tmp_path: Path) -> None:
+    rates = {"kv_bytes_per_token": 131072, "bandwidth_gb_per_s": 6}
+    call = {"call": "kvtiers.costs.break_even_tokens_per_s", "with": rates}
+    entry = {"kind": "computed", "compute": call, "show": "integer", "en": "e", "zh-TW": "z"}
+    assert load_claims(ledger(tmp_path, entry), REFERENCE)["one"].value == "45,776"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"source": None}, r"one"),
+        ({"kind": "guess"}, r"one\.kind: 'guess' is not one of"),
+        ({"zh-TW": ""}, r"one\.zh-TW"),
+        ({"date": "last week"}, r"one"),
+        ({"value": None, "compute": {"call": "kvtiers.costs.nothing"}, "show": "count", "kind": "computed"}, r"one"),
+    ],
+)
+def test_a_bad_claim_is_named(tmp_path: Path, change: dict[str, object], message: str) -> None:
+    entry = {key: value for key, value in (GOOD | change).items() if value is not None}
+    with pytest.raises(CourseError, match=message):
+        load_claims(ledger(tmp_path, entry), REFERENCE)
+
+
+def test_a_measured_claim_without_its_result_is_named(tmp_path: Path) -> None:
+    entry = {"kind": "measured", "measure": {"field": "settings.repeats"}, "show": "integer", "en": "e", "zh-TW": "z"}
+    with pytest.raises(CourseError, match=r"claim one can't be worked out: .*cpu-tiny\.json"):
+        load_claims(ledger(tmp_path, entry), tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["measured", "computed", "source", "reported"])
+def test_a_page_says_why_a_value_is_held_true(reading: Reading, kind: str) -> None:
+    claim = next(claim for claim in reading.claims.values() if claim.kind == kind)
+    for language, words in reading.texts.items():
+        shown = words.inline(f"{{claim}}`{claim.id}`")
+        assert f'href="../claims/#{claim.id}"' in shown
+        assert claim.source[language].split(",")[0].split("，")[0] in shown
+        assert claim.value in shown
+
+
+def test_an_unknown_claim_is_named(reading: Reading) -> None:
+    with pytest.raises(CourseError, match=r"claim no-such-claim is not in claims\.yaml"):
+        reading.texts["en"].html("{claim}`no-such-claim`")
+    with pytest.raises(CourseError, match=r"glossary"):
+        reading.texts["en"].html("{term}`words <no-such-term>`")

@@ -1,0 +1,129 @@
+"""What a reader relies on: numbers that are held by claims, the same course in both languages, links that lead."""
+
+import re
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+import yaml
+from course.reading import Reading
+
+from kvtiers.log_lines import parse_lookup, parse_retrieved, parse_stored
+from kvtiers.wiring import Plan, Wiring, lmcache_yaml, settings, vllm_command
+from tests.lessons.prose import CLAIM, LANGUAGES, LESSONS, SLUGS, TERM, numbers, prose, source, tokens
+
+INPUTS: dict[str, list[str]] = yaml.safe_load((LESSONS / "inputs.yaml").read_text())
+CLOSING = {
+    "en": ["What people get wrong", "Now you", "In short", "Next"],
+    "zh-TW": ["常見的誤解", "換你動手", "重點", "接下來"],
+}
+CJK = "\u3400-\u9fff"
+# Words of China rather than of Taiwan, and characters that only simplified Chinese has.
+NOT_TAIWAN = [
+    *("緩存", "服務器", "內存", "帶寬", "默認", "軟件", "硬件", "網絡"),
+    *("用戶", "加載", "信息", "視頻", "字節", "程序"),
+]
+SIMPLIFIED = "为这个们来说时会对没发还进过长关开问题级记忆载带宽数据层块压缩请应让给"
+each_text = [(slug, language) for slug in SLUGS for language in LANGUAGES]
+
+
+@pytest.mark.parametrize(("slug", "language"), each_text)
+def test_every_number_is_a_claim_or_an_input_of_an_example(slug: str, language: str) -> None:
+    loose = [number for number in numbers(source(slug, language)) if number not in INPUTS[slug]]
+    assert loose == [], "name a claim of claims.yaml, or list what an example assumes in inputs.yaml"
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_inputs_are_those_of_both_languages(slug: str) -> None:
+    for language in LANGUAGES:
+        assert set(INPUTS[slug]) == set(numbers(source(slug, language))), language
+
+
+def test_a_number_without_a_claim_is_found() -> None:
+    assert numbers("It takes 250 ms on Qwen3-4B with fp16, see lesson 02 and `T=1330`, {claim}`x`.") == ["250"]
+    assert numbers("約 12.5% 的 1,000 個 token") == ["12.5%", "1,000"]
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_both_languages_refer_to_the_same_claims_and_terms(slug: str) -> None:
+    for pattern in (CLAIM, TERM):
+        english, chinese = (Counter(pattern.findall(source(slug, language))) for language in LANGUAGES)
+        assert english == chinese
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_both_languages_have_the_same_parts(slug: str) -> None:
+    def parts(language: str) -> list[str]:
+        found = tokens(source(slug, language))
+        return [token.content if token.type == "fence" else token.type + token.tag for token in found]
+
+    assert parts("en") == parts("zh-TW")
+
+
+@pytest.mark.parametrize(("slug", "language"), each_text)
+def test_a_lesson_ends_with_errors_task_summary_and_what_comes_next(slug: str, language: str) -> None:
+    headings = re.findall(r"^## (.+)$", source(slug, language), re.MULTILINE)
+    assert headings[-4:] == CLOSING[language]
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_a_lesson_is_600_to_1200_words_and_its_summary_three_sentences(slug: str) -> None:
+    text = source(slug, "en")
+    assert 600 <= len(re.findall(r"\b[A-Za-z][\w'-]*", text)) <= 1200
+    summary = text.split("## In short")[1].split("##")[0]
+    assert len(re.findall(r"[.!?](?:\s|$)", summary)) <= 3
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_chinese_is_written_as_in_taiwan(slug: str) -> None:
+    text = source(slug, "zh-TW")
+    assert [word for word in NOT_TAIWAN if word in text] == []
+    assert set(text) & set(SIMPLIFIED) == set()
+    for run in prose(text):
+        assert not re.search(rf"[{CJK}][A-Za-z0-9]|[A-Za-z0-9][{CJK}]", run), run
+        assert not re.search(rf"[{CJK}][,;:?!]|[,;:?!][{CJK}]", run), run
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_markup_is_left_in_the_pages(reading: Reading, language: str) -> None:
+    for lesson in reading.lessons[language]:
+        plain = re.sub(r"<(pre|code)\b.*?</\1>", "", lesson.body, flags=re.DOTALL)
+        assert not re.search(r"\*\*|\{claim\}|\{term\}|`", plain), lesson.slug
+
+
+@pytest.mark.parametrize(("slug", "language"), each_text)
+def test_links_to_lessons_lead_to_lessons(slug: str, language: str) -> None:
+    for target in re.findall(r"\]\(\.\./([^/)]+)/\)", source(slug, language)):
+        assert target in SLUGS or target in ("quiz", "claims", "glossary", "questions")
+    assert not re.search(r"\]\((?!\.\./)", source(slug, language)), "only links within the course"
+
+
+def test_every_glossary_entry_has_its_terms_linked_or_is_a_term_of_the_field(reading: Reading) -> None:
+    ids = [entry.id for entry in reading.glossary["en"]]
+    assert len(ids) == len(set(ids))
+    linked = {term for slug in SLUGS for term in TERM.findall(source(slug, "en"))}
+    assert {"ttft", "prefill", "decode", "kv", "gqa", "mla", "apc", "chunk", "block"} <= linked
+    assert {"connector", "tier", "eviction", "tbw"} <= linked
+
+
+def test_the_log_of_lesson_06_says_what_the_text_says() -> None:
+    blocks = [token.content for token in tokens(source("06-prove-it", "en")) if token.type == "fence"]
+    lines = [line for block in blocks for line in block.splitlines()]
+    looked_up = [found for line in lines if (found := parse_lookup(line))]
+    steps = [(found.total, found.computed, found.hit, found.need_to_load) for found in looked_up]
+    assert steps == [(1330, 0, 0, 0), (1330, 1280, 1280, 0), (1345, 0, 0, 0), (1345, 0, 0, 0), (1330, 0, 1280, 1280)]
+    for parse in (parse_stored, parse_retrieved):
+        moved = [transfer.tokens for line in lines if (transfer := parse(line))]
+        assert moved == [1280]
+
+
+def test_the_wiring_of_lesson_05_is_what_kvtiers_writes() -> None:
+    shell, file = [token.content for token in tokens(source("05-wire-it", "en")) if token.type == "fence"]
+    plan = Plan(Wiring.CPU_SSD, "MODEL")
+    assert file == lmcache_yaml(settings(plan))
+    assert vllm_command(plan) in shell
+
+
+def test_lessons_follow_one_another() -> None:
+    for slug, following in pairwise(SLUGS):
+        assert f"(../{following}/)" in source(slug, "en").split("## Next")[1]
