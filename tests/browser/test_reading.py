@@ -1,0 +1,90 @@
+"""Quizzes, glossary, questions and claims, as a reader uses them."""
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser.conftest import Visit
+
+LANGUAGES = ("en", "zh-TW")
+PAGES = ("quiz", "glossary", "questions", "claims")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_choice_by_keyboard_brings_its_explanation_and_is_kept(visit: Visit, language: str) -> None:
+    visit.open(f"{language}/quiz/")
+    question = visit.page.locator(".question").first
+    question.locator("input").first.focus()
+    visit.page.keyboard.press("ArrowDown")
+    chosen = question.locator(".option", has=visit.page.locator("input:checked"))
+    expect(chosen.locator(".why")).to_be_visible()
+    expect(question.locator(".why:visible")).to_have_count(1)
+    expect(visit.page.locator("p.skip[role=status]")).to_have_text(chosen.locator(".why").text_content() or "")
+    visit.page.reload()
+    expect(question.locator("input").nth(1)).to_be_checked()
+    visit.open(f"{language}/01-first-token/")
+    expect(visit.page.locator(".question").first.locator("input").nth(1)).to_be_checked()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_result_names_the_lesson_to_reread(visit: Visit, language: str) -> None:
+    visit.open(f"{language}/quiz/")
+    visit.page.locator("[data-lesson='01-first-token'] .option.best input").evaluate_all(
+        "all => all.map(i => i.click())"
+    )
+    visit.page.locator("[data-lesson='02-kv-size'] .option:not(.best) input").first.check()
+    advice = visit.page.locator("#result tr[data-lesson='02-kv-size']")
+    expect(advice.locator(".advice")).to_have_text(advice.get_attribute("data-reread") or "")
+    fine = visit.page.locator("#result tr[data-lesson='01-first-token']")
+    expect(fine.locator(".advice")).to_have_text(fine.get_attribute("data-fine") or "")
+    expect(fine.locator(".right")).to_have_text("3 / 3")
+    visit.page.locator("#forget").click()
+    expect(visit.page.locator(".question input:checked")).to_have_count(0)
+    expect(fine.locator(".right")).to_have_text("0 / 3")
+
+
+def test_a_seed_gives_the_same_order_again_and_loses_no_question(visit: Visit) -> None:
+    order = "() => [...document.querySelectorAll('.question input')].map(i => i.id)"
+    visit.open("en/quiz/")
+    plain = visit.page.evaluate(order)
+    visit.open("en/quiz/?seed=7")
+    shuffled = visit.page.evaluate(order)
+    visit.open("en/quiz/?seed=7")
+    assert visit.page.evaluate(order) == shuffled
+    assert shuffled != plain
+    assert sorted(shuffled) == sorted(plain)
+    visit.page.locator("#shuffle").click()
+    visit.page.wait_for_url("**/quiz/?seed=*")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_quiz_explains_without_javascript(browser: Browser, address: str, language: str) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}/{language}/quiz/")
+    option = page.locator(".option").first
+    expect(option.locator(".why")).to_be_hidden()
+    option.locator("label").click()
+    expect(option.locator(".why")).to_be_visible()
+    context.close()
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_language_switch_stays_on_the_page_and_nothing_scrolls_sideways(
+    visit: Visit, language: str, page: str
+) -> None:
+    visit.page.set_viewport_size({"width": 360, "height": 740})
+    visit.open(f"{language}/{page}/")
+    assert visit.page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0
+    visit.page.locator("a.language").click()
+    assert visit.page.url.endswith(f"/{LANGUAGES[1 - LANGUAGES.index(language)]}/{page}/")
+    assert visit.problems == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_value_and_a_term_lead_to_their_entries(visit: Visit, language: str) -> None:
+    for link, page in ((".claim", "claims"), (".term", "glossary")):
+        visit.open(f"{language}/01-first-token/")
+        visit.page.locator(f"article {link}").first.click()
+        visit.page.wait_for_url(f"**/{language}/{page}/#*")
+        expect(visit.page.locator(":target")).to_be_visible()
