@@ -1,4 +1,4 @@
-"""Builds the course's site: lessons, live notebooks, and the browser's Python."""
+"""Turns lessons and notebooks into the static site in `site/dist`."""
 
 import sys
 from pathlib import Path
