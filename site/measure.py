@@ -125,8 +125,8 @@ def _entry(path: Path) -> dict[str, Any]:
     }
 
 
-def measure(context: BrowserContext, address: str, framed: bool) -> Load:
-    """Open a lesson; time its first chart, the first slider step that is answered, and further steps."""
+def measure(context: BrowserContext, address: str, framed: bool, steps: int = STEPS) -> Load:
+    """Open a lesson; time its first chart, the first slider step that is answered, and `steps` more."""
     page = context.pages[0]
     CountingHandler.sent_bytes = 0
     began = time.perf_counter()
@@ -143,7 +143,7 @@ def measure(context: BrowserContext, address: str, framed: bool) -> Load:
     _step(page, notebook)
     load = Load(chart_s, time.perf_counter() - began, CountingHandler.sent_bytes)
     page.wait_for_load_state("networkidle")
-    load.steps_s = [_step(page, notebook) for _ in range(STEPS)]
+    load.steps_s = [_step(page, notebook) for _ in range(steps)]
     return load
 
 
@@ -180,7 +180,7 @@ def run(rounds: int, chromium: str) -> str:
                         )
                         loads.setdefault((name, state), []).append(measure(context, target, framed))
                         if framed and state == "warm":
-                            second.append(measure(context, f"{address}/en/{SECOND_LESSON}/", framed).sent_bytes)
+                            second.append(measure(context, f"{address}/en/{SECOND_LESSON}/", framed, 0).sent_bytes)
                         context.close()
     return _table(loads, second)
 
