@@ -97,8 +97,9 @@ def build_stock(folder: Path, cache: Path) -> None:
 
 def _pack(into: Path, package: Path, name: str, version: str) -> None:
     with zipfile.ZipFile(into / f"{name}-{version}-py3-none-any.whl", "w", zipfile.ZIP_DEFLATED) as bundle:
-        for file in package.glob("*.*"):
-            bundle.write(file, f"{package.name}/{file.name}")
+        for file in sorted(package.rglob("*.*")):
+            if file.is_file() and "__pycache__" not in file.parts:
+                bundle.write(file, f"{package.name}/{file.relative_to(package).as_posix()}")
         info = f"{name}-{version}.dist-info"
         bundle.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
         bundle.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
