@@ -14,7 +14,7 @@ ifdef LONG
 	@$(PY) -m lab run --pool-tokens 8704 --document-tokens 7986 --repeats 1 --no-control --output lab/results/latest-long.json
 endif
 
-test: check browser $(STAMP) ## all checks and tests, the real engine and a real browser included
+test: check browser site ## all checks and tests, the real engine and a real browser included
 	@$(PY) -m lab setup
 	@$(PY) -m pytest
 

@@ -60,7 +60,8 @@ def judge(traffic: Traffic, kv_bytes_per_token: float, free_vram_gib: float, cpu
 
     Args:
         traffic: prefixes to keep and whether they come back.
-        kv_bytes_per_token: from ``kvtiers.model``; growth per token, all layers.
+        kv_bytes_per_token: from ``kvtiers.model``: what the context keeps over its tokens. Where every layer
+            grows, that is ``bytes_per_token``; with windows or states it is ``kept_bytes(context) / context``.
         free_vram_gib: what weights and activations leave to the KV pool, in GiB.
         cpu_ram_gib: what the host can spare for a CPU tier, in GiB.
 

@@ -52,13 +52,14 @@ def build(out: Path, cache: Path, origin: str) -> None:
     notebooks = _stage(find_notebooks(PROJECT / "notebooks"), cache / "notebooks")
     runtime = _runtime(cache, out)
     export_notebooks(notebooks, runtime, out)
+    public = notebooks[0].path.parent / "public"
+    if public.is_dir():
+        # A notebook in the browser takes the folder above its worker's assets/ for its own.
+        shutil.copytree(public, out / "marimo" / "public")
     wheel = _wheel(out / "wheels")
     for notebook in notebooks:
         download = out / f"{notebook.folder}.py"
         download.write_text(with_wheel(notebook.path.read_text(), f"{origin}/wheels/{wheel}"))
-        public = notebook.path.parent / "public"
-        if public.is_dir():
-            shutil.copytree(public, out / notebook.folder / "public")
 
     with ThreadPoolExecutor(2) as pool:
         views = list(pool.map(lambda notebook: save_view(notebook.path, PROJECT), notebooks))

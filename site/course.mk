@@ -1,9 +1,11 @@
 # The course: build, serve, test in a browser, measure.
 PORT ?= 8000
 
-course: $(STAMP) ## build the course into site/dist and serve it on http://127.0.0.1:8000
-	@$(PY) site/build.py
+course: site ## build the course into site/dist and serve it on http://127.0.0.1:8000
 	@$(PY) site/serve.py --port $(PORT)
+
+site: $(STAMP) ## build the course into site/dist
+	@$(PY) site/build.py
 
 browser: $(STAMP) ## install what the browser tests need, where it can be installed
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
@@ -14,4 +16,4 @@ bench-course: $(STAMP) browser ## time from opening a lesson to a live slider, a
 	@$(PY) site/build.py
 	@$(PY) site/measure.py
 
-.PHONY: course browser bench-course
+.PHONY: course site browser bench-course

@@ -14,7 +14,6 @@ import json
 import re
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
@@ -25,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import serve
-from course.notebooks import find_notebooks, without_header
+from course.notebooks import export_with_marimo, find_notebooks, without_header
 from course.sources import fetch, load_sources, unpack_tar
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -37,10 +36,10 @@ LESSON, SECOND_LESSON = "02-kv-size", "03-load-or-recompute"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync"]
 BROWSER = {"sys_platform": "emscripten", "python_version": "3.14", "python_full_version": "3.14.2", "extra": ""}
 STEPS = 5
-CHART_LABEL = """() => {
+CHART = """() => {
   const find = root => root.querySelector("svg[role=img]")
     ?? [...root.querySelectorAll("*")].map(e => e.shadowRoot && find(e.shadowRoot)).find(Boolean);
-  return find(document)?.getAttribute("aria-label");
+  return find(document)?.outerHTML;
 }"""
 
 
@@ -74,8 +73,7 @@ def build_stock(folder: Path, cache: Path) -> None:
         notebook = next(n for n in find_notebooks(PROJECT / "notebooks") if LESSON.replace("-", "_") == n.name)
         source = Path(work) / notebook.path.name
         source.write_text(without_header(notebook.path.read_text()))
-        command = [sys.executable, "-m", "marimo", "export", "html-wasm", str(source), "-o", str(folder)]
-        subprocess.run([*command, "--mode", "run", "--force"], cwd=work, check=True, capture_output=True)
+        export_with_marimo(source, folder)
         for name, path in files.items():
             if name.startswith("pyodide-"):
                 unpack_tar(path, pyodide, "package/")
@@ -99,8 +97,9 @@ def build_stock(folder: Path, cache: Path) -> None:
 
 def _pack(into: Path, package: Path, name: str, version: str) -> None:
     with zipfile.ZipFile(into / f"{name}-{version}-py3-none-any.whl", "w", zipfile.ZIP_DEFLATED) as bundle:
-        for file in package.glob("*.*"):
-            bundle.write(file, f"{package.name}/{file.name}")
+        for file in sorted(package.rglob("*.*")):
+            if file.is_file() and "__pycache__" not in file.parts:
+                bundle.write(file, f"{package.name}/{file.relative_to(package).as_posix()}")
         info = f"{name}-{version}.dist-info"
         bundle.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
         bundle.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
@@ -127,8 +126,8 @@ def _entry(path: Path) -> dict[str, Any]:
     }
 
 
-def measure(context: BrowserContext, address: str, framed: bool) -> Load:
-    """Open a lesson; time its first chart, the first slider step that is answered, and further steps."""
+def measure(context: BrowserContext, address: str, framed: bool, steps: int = STEPS) -> Load:
+    """Open a lesson; time its first chart, the first slider step that is answered, and `steps` more."""
     page = context.pages[0]
     CountingHandler.sent_bytes = 0
     began = time.perf_counter()
@@ -145,7 +144,7 @@ def measure(context: BrowserContext, address: str, framed: bool) -> Load:
     _step(page, notebook)
     load = Load(chart_s, time.perf_counter() - began, CountingHandler.sent_bytes)
     page.wait_for_load_state("networkidle")
-    load.steps_s = [_step(page, notebook) for _ in range(STEPS)]
+    load.steps_s = [_step(page, notebook) for _ in range(steps)]
     return load
 
 
@@ -155,10 +154,10 @@ def _step(page: Page, notebook: Page | FrameLocator) -> float:
     slider.focus()
     handle = slider.element_handle()
     frame = handle.owner_frame() or page.main_frame
-    before = frame.evaluate(CHART_LABEL)
+    before = frame.evaluate(CHART)
     began = time.perf_counter()
     page.keyboard.press("ArrowRight")
-    changed = f"before => ![undefined, before].includes(({CHART_LABEL})() ?? undefined)"
+    changed = f"before => ![undefined, before].includes(({CHART})() ?? undefined)"
     frame.wait_for_function(changed, arg=before, timeout=60_000, polling="raf")
     return time.perf_counter() - began
 
@@ -182,7 +181,7 @@ def run(rounds: int, chromium: str) -> str:
                         )
                         loads.setdefault((name, state), []).append(measure(context, target, framed))
                         if framed and state == "warm":
-                            second.append(measure(context, f"{address}/en/{SECOND_LESSON}/", framed).sent_bytes)
+                            second.append(measure(context, f"{address}/en/{SECOND_LESSON}/", framed, 0).sent_bytes)
                         context.close()
     return _table(loads, second)
 

@@ -90,20 +90,25 @@ def _export(notebook: Notebook, work: Path) -> Path:
     source.parent.mkdir(exist_ok=True)
     source.write_text(without_header(notebook.path.read_text()))
     out = source.with_suffix("")
+    export_with_marimo(source, out)
+    return out
+
+
+def export_with_marimo(source: Path, out: Path) -> None:
+    """Run marimo's own export of `source` into the folder `out`."""
     command = [sys.executable, "-m", "marimo", "export", "html-wasm", str(source), "--output", str(out)]
-    # marimo looks for uv on PATH; from the work folder it takes kvtiers for no local package and makes no wheel of it.
+    # marimo looks for uv on PATH; from a folder without kvtiers it takes kvtiers for no local package.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     done = subprocess.run(
         [*command, "--mode", "run", "--force"],
-        cwd=work,
+        cwd=source.parent,
         env=os.environ | {"PATH": path},
         capture_output=True,
         text=True,
         check=False,
     )
     if done.returncode:
-        raise CourseError(f"marimo could not export {notebook.path}:\n{done.stderr[-2000:]}")
-    return out
+        raise CourseError(f"marimo could not export {source.name}:\n{done.stderr[-2000:]}")
 
 
 def _worker(assets: Path) -> str:

@@ -95,10 +95,11 @@ def _download(source: Source, cache: Path) -> None:
 
 def _pip_platform(file: str) -> list[str]:
     if file.endswith(".tar.gz"):
-        return ["--no-binary", ":all:", "--no-build-isolation"]
+        return ["--no-binary", ":all:"]
     abi, platform = file.removesuffix(".whl").split("-")[-2:]
     return [
-        *("--only-binary", ":all:", "--python-version", PYODIDE_PYTHON),
+        # Some files are taken out of a package that is itself made for another Python; the sha256 says what is right.
+        *("--only-binary", ":all:", "--python-version", PYODIDE_PYTHON, "--ignore-requires-python"),
         *("--implementation", "py" if abi == "none" else "cp", "--abi", abi, "--platform", platform),
     ]
 
