@@ -10,7 +10,7 @@ from course.reading import Reading
 
 from kvtiers.log_lines import parse_lookup, parse_retrieved, parse_stored
 from kvtiers.wiring import Plan, Wiring, lmcache_yaml, settings, vllm_command
-from tests.lessons.prose import CLAIM, LANGUAGES, LESSONS, SLUGS, TERM, numbers, prose, source, tokens
+from tests.lessons.prose import CLAIM, LANGUAGES, LESSONS, PROJECT, SLUGS, TERM, numbers, prose, source, tokens
 
 INPUTS: dict[str, list[str]] = yaml.safe_load((LESSONS / "inputs.yaml").read_text())
 CLOSING = {
@@ -31,6 +31,12 @@ each_text = [(slug, language) for slug in SLUGS for language in LANGUAGES]
 def test_every_number_is_a_claim_or_an_input_of_an_example(slug: str, language: str) -> None:
     loose = [number for number in numbers(source(slug, language)) if number not in INPUTS[slug]]
     assert loose == [], "name a claim of claims.yaml, or list what an example assumes in inputs.yaml"
+
+
+@pytest.mark.parametrize(("slug", "language"), each_text)
+def test_a_lesson_and_the_notebook_beside_it_have_one_title(slug: str, language: str) -> None:
+    notebook = PROJECT / "notebooks" / language / f"{slug.replace('-', '_')}.py"
+    assert source(slug, language).partition("\n")[0] in notebook.read_text()
 
 
 @pytest.mark.parametrize("slug", SLUGS)
