@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from course.records import load_yaml
 from course.text import Text
+
+# In an answer to choose, a link would take the click, and mark the answer that a claim backs.
+LINK = re.compile(r"</?a\b[^>]*>")
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ def load_quiz(path: Path, language: str, text: Text) -> tuple[Question, ...]:
             tuple(
                 Option(
                     key,
-                    text.inline(option["say"][language]),
+                    LINK.sub("", text.inline(option["say"][language])),
                     text.inline(option["why"][language]),
                     key == question["best"],
                 )

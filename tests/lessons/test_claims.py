@@ -1,6 +1,7 @@
 """The ledger of claims: values that follow their sources, and messages that name the claim."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from course.claims import load_claims
 from course.errors import CourseError
 from course.reading import Reading
 
+from kvtiers.results import read_reported
 from tests.lessons.prose import CLAIM, LESSONS, PROJECT
 
 REFERENCE = PROJECT / "lab" / "results" / "reference"
@@ -44,6 +46,40 @@ def test_a_computed_value_is_what_kvtiers_computes(tmp_path: Path) -> None:
     call = {"call": "kvtiers.costs.break_even_tokens_per_s", "with": rates}
     entry = {"kind": "computed", "compute": call, "show": "integer", "en": "e", "zh-TW": "z"}
     assert load_claims(ledger(tmp_path, entry), REFERENCE)["one"].value == "45,776"
+
+
+def test_reported_speedups_are_those_of_the_reported_file(reading: Reading) -> None:
+    rows = read_reported((REFERENCE / "rtx4090-reported.json").read_text()).rows
+    claims = [reading.claims[name] for name in ("reported-06b", "reported-17b", "reported-4b")]
+    for row, claim in zip(rows, claims, strict=True):
+        assert claim.value == f"{row.cold_over_ssd_reuse}×"
+        assert claim.source["en"].startswith(row.model)
+
+
+def arithmetic(text: str) -> float:
+    """The value of a formula as the ledger writes it, such as 6 × 1024³ / 131072."""
+    power = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+    text = re.sub(rf"[{power}]+", lambda match: "**" + "".join(str(power.index(digit)) for digit in match[0]), text)
+    return float(eval(text.replace("×", "*"), {"__builtins__": {"max": max}}))
+
+
+SHOWN = re.compile(r"(?P<number>[\d,]+(?:\.(?P<decimals>\d+))?)(?P<unit>%|×|k| KiB| GB|)")
+UNITS = {"%": 0.01, "k": 1e3, " KiB": 1024, " GB": 1e9}
+FORMULAS = {
+    name: claim
+    for name, claim in yaml.safe_load((LESSONS / "claims.yaml").read_text()).items()
+    if claim["kind"] == "computed" and "value" in claim
+}
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_a_value_with_a_formula_is_what_the_formula_gives(name: str) -> None:
+    shown = SHOWN.fullmatch(FORMULAS[name]["value"])
+    assert shown
+    unit = UNITS.get(shown["unit"], 1)
+    last_digit = unit / 10 ** len(shown["decimals"] or "")
+    value = float(shown["number"].replace(",", "")) * unit
+    assert value == pytest.approx(arithmetic(FORMULAS[name]["source"]), abs=last_digit / 2)
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,7 @@ def test_a_reader_sees_every_option_explained(reading: Reading) -> None:
                 assert [option.key for option in question.options] == ["a", "b", "c", "d"]
                 assert sum(option.best for option in question.options) == 1
                 assert all(option.why for option in question.options)
+                assert not any("<a" in option.say for option in question.options), "a link marks the answer"
 
 
 def broken(change: str) -> Any:
