@@ -4,6 +4,7 @@ import os
 import shutil
 import threading
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -34,7 +35,14 @@ def address() -> Iterator[str]:
     """The address of the site as it was last built."""
     dist = PROJECT / "site" / "dist"
     assert (dist / "index.html").is_file(), "the course is not built: run make site"
-    server = serve.make_server(dist, 0)
+    with serving(dist) as address:
+        yield address
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """The folder on a free port of this machine."""
+    server = serve.make_server(folder, 0)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_address[1]}"
     server.shutdown()
@@ -78,7 +86,7 @@ def visit(browser: Browser, address: str, request: pytest.FixtureRequest) -> Ite
     visit = Visit(page, address)
 
     def only_here(route: Route, call: Request) -> None:
-        if urlsplit(call.url).netloc == urlsplit(address).netloc or not call.url.startswith("http"):
+        if urlsplit(call.url).netloc == urlsplit(visit.address).netloc or not call.url.startswith("http"):
             route.continue_()
         else:
             visit.problems.append(f"outside request: {call.url}")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PROJECT, Visit
+from tests.browser.conftest import PROJECT, Visit, serving
 
 LANGUAGES = ("en", "zh-TW")
 LESSONS = sorted(path.name for path in (PROJECT / "lessons").glob("[0-9][0-9]-*"))
@@ -89,6 +89,30 @@ def test_a_bad_result_file_gets_a_message(visit: Visit, language: str, tmp_path:
     notebook.locator("input[type=file]").first.set_input_files(file)
     expect(notebook.locator("marimo-callout-output").first).to_be_visible()
     assert "Traceback" not in notebook.locator("body").inner_text()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_result_of_ones_own_can_be_dropped(visit: Visit, language: str, tmp_path: Path) -> None:
+    result = json.loads((PROJECT / "lab" / "results" / "reference" / "cpu-tiny-long.json").read_text())
+    result["model"]["name"] = "my-own-model"
+    file = tmp_path / "result.json"
+    file.write_text(json.dumps(result))
+    notebook = visit.open_live(f"{language}/06-prove-it/")
+    expect(notebook.get_by_text("my-own-model")).to_have_count(0)
+    notebook.locator("input[type=file]").first.set_input_files(file)
+    expect(notebook.get_by_text("my-own-model").first).to_be_visible()
+    expect(notebook.get_by_text("47.8x").first).to_be_visible()
+
+
+def test_the_course_works_from_any_sub_path(visit: Visit, tmp_path: Path) -> None:
+    (tmp_path / "some").mkdir()
+    (tmp_path / "some" / "where").symlink_to(PROJECT / "site" / "dist")
+    with serving(tmp_path) as address:
+        visit.address = f"{address}/some/where"
+        visit.open_live("en/02-kv-size/")
+        visit.page.locator("a.language").click()
+        expect(visit.page.locator("html")).to_have_attribute("lang", "zh-TW")
+    assert visit.problems == []
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
