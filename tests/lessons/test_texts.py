@@ -2,7 +2,9 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 import yaml
@@ -80,14 +82,27 @@ def test_a_lesson_is_600_to_1200_words_and_its_summary_three_sentences(slug: str
     assert len(re.findall(r"[.!?](?:\s|$)", summary)) <= 3
 
 
-@pytest.mark.parametrize("slug", SLUGS)
-def test_chinese_is_written_as_in_taiwan(slug: str) -> None:
-    text = source(slug, "zh-TW")
-    assert [word for word in NOT_TAIWAN if word in text] == []
-    assert set(text) & set(SIMPLIFIED) == set()
-    for run in prose(text):
-        assert not re.search(rf"[{CJK}][A-Za-z0-9]|[A-Za-z0-9][{CJK}]", run), run
-        assert not re.search(rf"[{CJK}][,;:?!]|[,;:?!][{CJK}]", run), run
+def chinese(content: object) -> Iterator[str]:
+    """Every zh-TW text in what a YAML file holds."""
+    if isinstance(content, dict):
+        for key, value in content.items():
+            yield from [value] if key == "zh-TW" and isinstance(value, str) else chinese(value)
+    elif isinstance(content, list):
+        for item in content:
+            yield from chinese(item)
+
+
+@pytest.mark.parametrize(
+    "path", [*LESSONS.rglob("zh-TW.md"), *LESSONS.rglob("*.yaml")], ids=lambda path: f"{path.parent.name}/{path.name}"
+)
+def test_chinese_is_written_as_in_taiwan(path: Path) -> None:
+    text = path.read_text()
+    for part in [text] if path.suffix == ".md" else chinese(yaml.safe_load(text)):
+        assert [word for word in NOT_TAIWAN if word in part] == []
+        assert set(part) & set(SIMPLIFIED) == set()
+        for run in prose(part):
+            assert not re.search(rf"[{CJK}][A-Za-z0-9]|[A-Za-z0-9][{CJK}]", run), run
+            assert not re.search(rf"[{CJK}][,;:?!]|[,;:?!][{CJK}]", run), run
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
