@@ -33,7 +33,7 @@ def _():
 
             The model decides how many bytes each token keeps; the question never does.
         """,
-        "source": "Where the model's shape comes from (the open tab counts)",
+        "source": "Where the model's shape comes from",
         "by_hand": "Sliders",
         "by_file": "config.json",
         "by_name": "Public models",
@@ -108,13 +108,7 @@ def _(t):
     )
     dropped = mo.ui.file(filetypes=[".json"], kind="area", label=t["drop"])
     public = mo.ui.dropdown(list(public_models()), value="gpt-oss-120b", label=t["public"])
-    source = mo.ui.tabs(
-        {
-            t["by_hand"]: mo.vstack([layers, kv_heads, head_dim]),
-            t["by_file"]: mo.vstack([pasted, dropped]),
-            t["by_name"]: public,
-        }
-    )
+    source = mo.ui.dropdown([t["by_hand"], t["by_file"], t["by_name"]], value=t["by_hand"], label=t["source"])
     kv_type = mo.ui.dropdown(
         ["fp32", "fp16", "bf16", "fp8", "int8_per_token_head", "int4_per_token_head", "q8_0", "q4_0"],
         value="fp16",
@@ -122,8 +116,14 @@ def _(t):
     )
     free_vram_gib = mo.ui.slider(1, 80, value=10, label=t["free_vram"], show_value=True)
     cpu_ram_gib = mo.ui.slider(1, 512, value=64, label=t["cpu_ram"], show_value=True)
-    mo.vstack([mo.md(t["source"]), source, kv_type, free_vram_gib, cpu_ram_gib])
     return cpu_ram_gib, dropped, free_vram_gib, head_dim, kv_heads, kv_type, layers, pasted, public, source
+
+
+@app.cell
+def _(cpu_ram_gib, dropped, free_vram_gib, head_dim, kv_heads, kv_type, layers, pasted, public, source, t):
+    shape = {t["by_hand"]: [layers, kv_heads, head_dim], t["by_file"]: [pasted, dropped], t["by_name"]: [public]}
+    mo.vstack([source, *shape[source.value], kv_type, free_vram_gib, cpu_ram_gib])
+    return
 
 
 @app.cell

@@ -76,7 +76,7 @@ def _(t):
     question_tokens = mo.ui.slider(20, 1000, 20, value=200, label=t["question"], show_value=True)
     prefill_tokens_per_s = mo.ui.slider(1000, 20000, 500, value=4000, label=t["rate"], show_value=True)
     block_tokens = mo.ui.dropdown([16, 128, 1024], value=16, label=t["block"])
-    case = mo.ui.radio(
+    case = mo.ui.dropdown(
         {t["case_off"]: "off", t["case_on"]: "on", t["case_middle"]: "middle", t["case_front"]: "front"},
         value=t["case_on"],
         label=t["case"],

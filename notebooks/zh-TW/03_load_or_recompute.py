@@ -232,7 +232,7 @@ def _(t):
 
 @app.cell
 def _(t):
-    profile = mo.ui.radio(
+    profile = mo.ui.dropdown(
         {t["profile_lab"]: (46, 1010, 386, 50, 18.8, 50), t["profile_gpu"]: (20, 250, 4, 45, 21.8, 50)},
         value=t["profile_lab"],
         label=t["profile"],

@@ -76,7 +76,7 @@ def test_a_config_can_be_dropped(visit: Visit, language: str, tmp_path: Path) ->
     file = tmp_path / "config.json"
     file.write_text(json.dumps(config))
     notebook = visit.open_live(f"{language}/02-kv-size/")
-    notebook.get_by_role("tab", name="config.json").click()
+    notebook.locator("select").first.select_option("config.json")
     notebook.locator("input[type=file]").first.set_input_files(file)
     expect(notebook.get_by_text("2.5 KiB").first).to_be_visible()
 
