@@ -42,7 +42,8 @@ def run(options: argparse.Namespace) -> str:
     versions = {name: value for name in ("vllm", "lmcache") if (value := getattr(options, name))}
     per_token = kv_bytes_per_token(options)
     model = options.model or options.config or "MODEL"
-    advice = advise(model, per_token, traffic, machine, Wiring(options.wiring) if options.wiring else None, versions)
+    wiring = Wiring(options.wiring) if options.wiring else None
+    advice = advise(model, per_token, traffic, machine, wiring=wiring, versions=versions)
     if options.json:
         return json.dumps(to_json(advice, options.language), indent=2, ensure_ascii=False)
     return _text(advice, traffic, per_token, options.language)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kvtiers.errors import KvtiersError
@@ -58,6 +58,7 @@ def advise(
     kv_bytes_per_token: float,
     traffic: Traffic,
     machine: Machine,
+    *,
     wiring: Wiring | None = None,
     versions: Mapping[str, str] | None = None,
 ) -> Advice:
@@ -81,17 +82,15 @@ def advise(
         return Advice(found, None, tuple(notes), ())
     if machine.tensor_parallel < 1:
         raise KvtiersError(f"tensor_parallel must be at least 1, got {machine.tensor_parallel}")
-    plan = _sized(model, kv_bytes_per_token, traffic, machine, chosen, found)
+    longest_gib = traffic.context_tokens * kv_bytes_per_token / GIB
+    plan = _sized(Plan(chosen, model, max_model_len=math.ceil(traffic.context_tokens)), machine, found, longest_gib)
     notes += _size_notes(found, machine, chosen, plan)
     return Advice(found, plan, tuple(notes), _proof(chosen))
 
 
-def _sized(
-    model: str, kv_bytes_per_token: float, traffic: Traffic, machine: Machine, wiring: Wiring, found: Verdict
-) -> Plan:
+def _sized(unsized: Plan, machine: Machine, found: Verdict, longest_gib: float) -> Plan:
     workers = machine.tensor_parallel
     wanted_gib = _SLACK * found.needed_bytes / GIB
-    longest_gib = traffic.context_tokens * kv_bytes_per_token / GIB
     cpu_gib = min(wanted_gib, machine.cpu_ram_gib) if machine.cpu_ram_gib else STAGING_GIB
     drive_gib = machine.drive_free_gib
     disk_gib = (
@@ -99,13 +98,11 @@ def _sized(
     )
     # A load needs the whole prefix in host memory at once; two at a time must fit.
     staging_gib = max(STAGING_GIB, 2 * longest_gib / workers)
-    return Plan(
-        wiring,
-        model,
+    return replace(
+        unsized,
         cpu_gib=_round(max(cpu_gib / workers, staging_gib)),
         disk_gib=_round(disk_gib / workers, down=drive_gib is not None),
         disk_path=machine.drive,
-        max_model_len=math.ceil(traffic.context_tokens),
         tensor_parallel=workers,
         staging_gib=_round(staging_gib),
     )

@@ -19,7 +19,6 @@ E, W, N = Severity.ERROR, Severity.WARNING, Severity.NOTE
 WIRE, PROVE, OPERATE = "05-wire-it", "06-prove-it", "07-operate-it"
 # id -> (severity, the lesson that explains it)
 RULES = {
-    "unreadable": (E, WIRE),
     "legacy_connector": (E, WIRE),
     "unknown_connector": (E, WIRE),
     "no_connector": (E, WIRE),

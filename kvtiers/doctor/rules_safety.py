@@ -51,10 +51,9 @@ def check_secrets(given: Given) -> Iterator[Finding]:
 
 
 def _secret_names(name: str, value: Any) -> tuple[str, ...]:
-    if isinstance(value, (str, int)) and not isinstance(value, bool) and str(value) and _SECRET_NAME.search(name):
-        if not _NAMES_OF_PLACES.search(name) and not str(value).startswith(("$", "/run/secrets")):
-            return (name,)
-    return ()
+    written = isinstance(value, (str, int)) and not isinstance(value, bool) and str(value)
+    is_secret = written and _SECRET_NAME.search(name) and not _NAMES_OF_PLACES.search(name)
+    return (name,) if is_secret and not str(value).startswith(("$", "/run/secrets")) else ()
 
 
 def _looks_secret(value: Any) -> bool:

@@ -1,7 +1,7 @@
 """One deployment as its engine will see it: every setting once, from the place that wins."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,7 +83,8 @@ def setups(given: Given, facts: Facts) -> list[Setup]:
     """One for each server; one for the settings alone where there is no server."""
     in_file = {name: value for file in given.files for name, value in file.items()}
     found = []
-    for server in given.servers or [None]:
+    servers: list[Server | None] = [*given.servers] or [None]
+    for server in servers:
         environment = {**given.environment, **(server.environment if server else {})}
         in_environment = settings_of(environment)
         setup = Setup(server, {**in_file, **in_environment}, environment, in_file, in_environment, facts=facts)
@@ -105,22 +106,44 @@ def convert(name: str, value: Any) -> Any:
         value = _unquoted(value)
     if value is None:
         return None
-    match known.kinds().get(name):
-        case "bool":
-            return value if isinstance(value, bool) else str(value).strip().lower() in ("true", "1")
-        case "int" | "float" as kind:
-            try:
-                return int(value) if kind == "int" else float(value)
-            except TypeError as error:
-                raise ValueError(str(error)) from None
-        case "path":
-            parts = [part.strip() for part in str(value).split(",") if part.strip()]
-            return ",".join(part.removeprefix("file://") for part in parts) or None
-        case "list":
-            return value if isinstance(value, list) else [p.strip() for p in str(value).split(",") if p.strip()]
-        case "json":
-            return value if isinstance(value, dict) else json.loads(value) if value else None
-    return str(value)
+    return _CONVERTERS.get(known.kinds().get(name, ""), str)(value)
+
+
+def _bool(value: Any) -> bool:
+    return value if isinstance(value, bool) else str(value).strip().lower() in ("true", "1")
+
+
+def _number(kind: type) -> Callable[[Any], Any]:
+    def converted(value: Any) -> Any:
+        try:
+            return kind(value)
+        except TypeError as error:
+            raise ValueError(str(error)) from None
+
+    return converted
+
+
+def _path(value: Any) -> str | None:
+    parts = [part.strip() for part in str(value).split(",") if part.strip()]
+    return ",".join(part.removeprefix("file://") for part in parts) or None
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [part.strip() for part in str(value).split(",") if part.strip()]
+
+
+def _json(value: Any) -> Any:
+    return value if isinstance(value, dict) else json.loads(value) if value else None
+
+
+_CONVERTERS: dict[str, Callable[[Any], Any]] = {
+    "bool": _bool,
+    "int": _number(int),
+    "float": _number(float),
+    "path": _path,
+    "list": _list,
+    "json": _json,
+}
 
 
 def raw_text(value: Value) -> str:

@@ -17,7 +17,6 @@ class Word:
     text: str
     line: int
     literal: bool = True
-    bare: bool = True  # no character of it was quoted
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,8 @@ class _Lexer:
         self._command = Command()
 
     def _word(self) -> Word:
-        line, parts, literal, bare = self._line, [], True, True
+        parts: list[str] = []
+        line, literal = self._line, True
         while self._at < len(self._text):
             character = self._text[self._at]
             if character.isspace() or character in _OPERATORS:
@@ -155,19 +155,16 @@ class _Lexer:
                     self._line += 1
                 else:
                     parts.append(following)
-                    bare = False
             elif character == "'":
                 parts.append(self._until("'"))
-                bare = False
             elif character == '"':
                 inner = self._until('"')
                 literal = literal and "$" not in inner and "`" not in inner
                 parts.append(re.sub(r"\\([\\\"$`\n])", lambda match: match[1].strip("\n"), inner))
-                bare = False
             else:
                 literal = literal and character not in "$`"
                 parts.append(character)
-        return Word("".join(parts), line, literal, bare)
+        return Word("".join(parts), line, literal)
 
     def _until(self, quote: str) -> str:
         first, start = self._line, self._at

@@ -1,7 +1,7 @@
 """What people paste, read into one shape: the vLLM commands with their environment, and LMCache's settings.
 
-Kinds: a shell script or command, an .env file, docker-compose, lmcache.yaml. A here-document that writes one of these is
-read as such.
+Kinds: a shell script or command, an .env file, docker-compose, lmcache.yaml. A here-document that writes one of
+these is read as such.
 """
 
 import json

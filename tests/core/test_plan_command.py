@@ -22,7 +22,7 @@ MACHINE = Machine(free_vram_gib=10, cpu_ram_gib=64, drive_free_gib=500)
 @pytest.mark.parametrize("form", ["environment", "yaml"])
 def test_every_generated_configuration_is_clean(wiring: Wiring, form: str, tensor_parallel: int) -> None:
     machine = Machine(free_vram_gib=10, cpu_ram_gib=64, drive_free_gib=500, tensor_parallel=tensor_parallel)
-    plan = advise("Qwen/Qwen3-8B", KV_BYTES, LONG, machine, wiring).plan
+    plan = advise("Qwen/Qwen3-8B", KV_BYTES, LONG, machine, wiring=wiring).plan
     assert plan is not None
     parts = files(plan)
     script = parts.get("server", "") + "\n" + parts["environment"] + "\n" + parts["command"]
@@ -56,7 +56,7 @@ def test_where_no_tier_helps_nothing_is_wired(reused: bool, users: float, tier: 
 
 
 def test_the_demo_stages_two_of_the_longest_prefixes() -> None:
-    plan = advise("m", KV_BYTES, LONG, MACHINE, Wiring.SSD_DEMO).plan
+    plan = advise("m", KV_BYTES, LONG, MACHINE, wiring=Wiring.SSD_DEMO).plan
     assert plan is not None
     assert settings(plan)["max_local_cpu_size"] * GIB >= 2 * 131_072 * KV_BYTES
 
@@ -71,7 +71,7 @@ def test_a_drive_that_is_too_small_is_said_and_never_overrun() -> None:
 def test_versions_are_looked_up() -> None:
     def notes(vllm: str, lmcache: str) -> list[str]:
         return [
-            name for name, _ in advise("m", KV_BYTES, LONG, MACHINE, None, {"vllm": vllm, "lmcache": lmcache}).notes
+            name for name, _ in advise("m", KV_BYTES, LONG, MACHINE, versions={"vllm": vllm, "lmcache": lmcache}).notes
         ]
 
     assert "pair_works" in notes("0.32.0", "0.5.6")
@@ -81,7 +81,7 @@ def test_versions_are_looked_up() -> None:
 
 def test_an_engine_without_tiering_is_refused() -> None:
     with pytest.raises(KvtiersError, match=r"0\.22"):
-        advise("m", KV_BYTES, LONG, MACHINE, Wiring.VLLM_TIERING, {"vllm": "0.21.0"})
+        advise("m", KV_BYTES, LONG, MACHINE, wiring=Wiring.VLLM_TIERING, versions={"vllm": "0.21.0"})
 
 
 ARGUMENTS = ["plan", "--context", "131072", "--users", "20", "--free-vram-gib", "10", "--cpu-ram-gib", "64"]
