@@ -1,22 +1,32 @@
 """The engines' log lines that prove something, parsed.
 
-Source: format strings of LMCache 0.5.6 (vllm_v1_adapter.py, cache_engine.py). LMCache colours its lines in files too.
+Source: format strings of LMCache 0.5.6 (vllm_v1_adapter.py, cache_engine.py, MP mode) and of earlier versions, back to
+0.3. LMCache colours its lines in files too. Its "GB" are 1024³ bytes.
 """
 
 import re
 from dataclasses import dataclass
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
+# Before 0.3.7 there was no "computed" field; need to load could then be negative, a block held more than was hit.
 _LOOKUP = re.compile(
-    r"Reqid: (?P<request>\S+), Total tokens (?P<total>\d+), Inference Engine computed tokens: (?P<computed>\d+), "
+    r"Reqid: (?P<request>[^\s,]+), Total tokens (?P<total>\d+), "
+    r"(?:Inference Engine computed tokens: (?P<computed>\d+), )?"
     r"LMCache hit tokens: (?P<hit>\d+), (?:but )?need to load: (?P<load>-?\d+)(?P<skipped> < min_retrieve)?"
 )
+_MP_RESUME = re.compile(
+    r"<resume-load> req=(?P<request>\S+) apc=(?P<computed>\d+) lmcache=(?P<hit>\d+) load=(?P<load>\d+)"
+)
 _RETRIEVED = re.compile(
-    r"\[req_id=(?P<request>[^\]]+)\] Retrieved (?P<tokens>\d+) out of (?P<required>\d+) required tokens .*?"
-    r"cost (?P<cost_ms>[\d.]+) ms"
+    r"(?:\[req_id=(?P<request>[^\]]+)\] )?Retrieved (?P<tokens>\d+) out of (?P<required>\d+) "
+    r"(?:required tokens|out of total)"
+    r"(?:.*?size: (?P<size>[\d.]+) gb, cost (?P<cost_ms>[\d.]+) ms)?",
+    re.IGNORECASE,
 )
 _STORED = re.compile(
-    r"\[req_id=(?P<request>[^\]]+)\] Stored (?P<tokens>\d+) out of total \d+ tokens\. .*?cost (?P<cost_ms>[\d.]+) ms"
+    r"(?:\[req_id=(?P<request>[^\]]+)\] )?Stored (?P<tokens>\d+) out of total \d+ tokens\."
+    r"(?:.*?size: (?P<size>[\d.]+) gb, cost (?P<cost_ms>[\d.]+) ms)?",
+    re.IGNORECASE,
 )
 
 
@@ -25,7 +35,7 @@ class Lookup:
     """LMCache's plan for one request, in tokens.
 
     ``computed`` is what the engine already *holds* in its own prefix cache (vLLM's num_computed_tokens), not what it
-    recomputed.
+    recomputed. ``total`` is 0 where MP mode does not say it. ``skipped``: too little to be worth a load.
     """
 
     request_id: str
@@ -34,15 +44,22 @@ class Lookup:
     hit: int
     need_to_load: int
     line: str
+    skipped: bool = False
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """KV that LMCache moved for one request: ``tokens`` of it in ``cost_s`` seconds."""
+    """KV that LMCache moved for one request: ``tokens`` of it in ``cost_s`` seconds.
+
+    ``request_id``: empty in lines of versions that do not say it. ``required``: tokens a load was asked
+    for. ``gib`` and ``cost_s``: 0 where not said.
+    """
 
     request_id: str
     tokens: int
     cost_s: float
+    required: int = 0
+    gib: float = 0.0
 
 
 def strip_ansi(line: str) -> str:
@@ -52,26 +69,39 @@ def strip_ansi(line: str) -> str:
 
 def parse_lookup(line: str) -> Lookup | None:
     """The ``Reqid: …`` line; a request below LMCache's ``min_retrieve`` loads nothing, whatever the line says."""
-    text = strip_ansi(line)
-    match = _LOOKUP.search(text)
+    match = _LOOKUP.search(line)
     if not match:
         return None
-    load = 0 if match["skipped"] else int(match["load"])
-    return Lookup(
-        match["request"].rstrip(","), int(match["total"]), int(match["computed"]), int(match["hit"]), load, text.strip()
-    )
+    hit, load = int(match["hit"]), int(match["load"])
+    computed = hit - load if match["computed"] is None else int(match["computed"])
+    skipped = match["skipped"] is not None
+    needed = 0 if skipped else max(load, 0)
+    return Lookup(match["request"], int(match["total"]), computed, hit, needed, strip_ansi(line).strip(), skipped)
+
+
+def parse_resume(line: str) -> Lookup | None:
+    """MP mode's ``<resume-load> …``, the engine's side of a lookup that found something to load."""
+    match = _MP_RESUME.search(line)
+    if not match:
+        return None
+    counts = int(match["computed"]), int(match["hit"]), int(match["load"])
+    return Lookup(match["request"], 0, *counts, strip_ansi(line).strip())
 
 
 def parse_retrieved(line: str) -> Transfer | None:
     """The worker's ``Retrieved … out of … required tokens``: the load that really happened."""
-    return _transfer(_RETRIEVED, line)
+    return _transfer(_RETRIEVED, line, "required")
 
 
 def parse_stored(line: str) -> Transfer | None:
     """``Stored … out of total … tokens``: copied out of the engine. Printed whether or not a tier kept it."""
-    return _transfer(_STORED, line)
+    return _transfer(_STORED, line, None)
 
 
-def _transfer(pattern: re.Pattern[str], line: str) -> Transfer | None:
-    match = pattern.search(strip_ansi(line))
-    return Transfer(match["request"], int(match["tokens"]), float(match["cost_ms"]) / 1000) if match else None
+def _transfer(pattern: re.Pattern[str], line: str, required: str | None) -> Transfer | None:
+    match = pattern.search(line)
+    if not match:
+        return None
+    cost_s = float(match["cost_ms"] or 0) / 1000
+    asked = int(match[required] or 0) if required else 0
+    return Transfer(match["request"] or "", int(match["tokens"]), cost_s, asked, float(match["size"] or 0))

@@ -5,7 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from kvtiers.commands import language_argument
+from kvtiers.commands.arguments import language_argument
 from kvtiers.doctor import Facts, Finding, Source, lint
 from kvtiers.doctor.texts import text
 from kvtiers.errors import KvtiersError

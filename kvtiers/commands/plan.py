@@ -4,7 +4,7 @@ import argparse
 import json
 from typing import Any
 
-from kvtiers.commands import kv_bytes_per_token, language_argument, model_arguments
+from kvtiers.commands.arguments import kv_bytes_per_token, language_argument, model_arguments
 from kvtiers.doctor.advise import Advice, Machine, advise, files
 from kvtiers.doctor.texts import text
 from kvtiers.tiers import Traffic

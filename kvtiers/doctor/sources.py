@@ -322,7 +322,7 @@ def settings_of(environment: Mapping[str, Value]) -> dict[str, Value]:
     """LMCache's settings among variables, by their lower-case names; not its other variables."""
     found = {}
     for name, value in environment.items():
-        if name.startswith("LMCACHE_") and name.removeprefix("LMCACHE_") not in known.other_variables():
-            if not name.startswith("LMCACHE_EC_"):
-                found[name.removeprefix("LMCACHE_").lower()] = value
+        setting = name.removeprefix("LMCACHE_")
+        if setting != name and setting not in known.other_variables() and not setting.startswith("EC_"):
+            found[setting.lower()] = value
     return found

@@ -43,8 +43,10 @@ YAML = {
     "compose": COMPOSE,
     "lmcache": GOOD["lmcache.yaml"],
     "scalars": "a: yes\nb: 'no'\nc: 1e3\nd: 1.5\ne: 0x1F\nf: 010\ng: ~\nh: .inf\ni: null\nj: -7\nk: 1_000\nl: 12.0e+2\n"
-    "m: off\nn: Off\no: oFF\np: 1.\nq: .5\nr: +3\ns: 0b11\nt: a b # c\nu: a#b\nv: http://x:1/y\nw: \"\\u00e9\\n\"\nx: 'it''s'\n",
-    "nested": "a:\n  b:\n    - 1\n    - x: 2\n      y: 3\n    -\n      z: [1, {k: v, 'l': \"m\"}, []]\n  c: {}\nd:\n- e\n- f: g\n",
+    "m: off\nn: Off\no: oFF\np: 1.\nq: .5\nr: +3\ns: 0b11\n"
+    "t: a b # c\nu: a#b\nv: http://x:1/y\nw: \"\\u00e9\\n\"\nx: 'it''s'\n",
+    "nested": "a:\n  b:\n    - 1\n    - x: 2\n      y: 3\n    -\n      z: [1, {k: v, 'l': \"m\"}, []]\n  c: {}\n"
+    "d:\n- e\n- f: g\n",
     "blocks": "a: |\n  one\n    two\n\n  three\nb: |-\n  x\nc: >-\n  folded\n  text\nd: end\n",
     "folded": "command: >\n  --a 1\n  --b 2\n\nother: x\n",
     "multiline": 'a: one\n  two\n  three\nb: [1,\n  2]\nc: {x: 1,\n    y: 2}\nd: "q\n  r"\n',

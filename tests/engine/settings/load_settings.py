@@ -1,4 +1,4 @@
-"""Run by the engine's Python: loads settings as LMCache does, and YAML as PyYAML does. Cases in, one object a line out."""
+"""Run by the engine's Python: settings as LMCache loads them, YAML as PyYAML does. Cases in, one object a line out."""
 
 import json
 import os

@@ -1,0 +1,43 @@
+"""Finds the few lines that matter in a block of a log without looking at the others one by one."""
+
+import re
+from collections.abc import Iterator
+
+# What LMCache says that matters, right behind its level. The rest (a module found, a thread started) is passed over.
+_LMCACHE = re.compile(
+    rb"LMCache (?:WARNING|ERROR|(?:INFO|DEBUG):(?:\x1b\[0m)? (?:Reqid|\[req_id|Creating LMCacheEngine with|"
+    rb"Created b|Local disk|Initialized NONE|LMCache initialized|Retrieved|Stored|Prefetch request|<resume))"
+)
+# Lines of vLLM, and of tracebacks.
+_NEEDLES = (
+    b"cache hit rate: ",
+    b"Error",
+    b"v1 connector",
+    b" LLM engine (v",
+    b"KV cache size",
+    b"KV load failure",
+)
+
+
+def telling_lines(block: bytes) -> Iterator[str]:
+    """The lines of ``block`` that may say something, in order."""
+    lines: dict[int, int] = {}
+    for match in _LMCACHE.finditer(block):
+        _note(block, match.start(), lines)
+    for needle in _NEEDLES:
+        at = block.find(needle)
+        while at >= 0:
+            at = block.find(needle, _note(block, at, lines))
+    for start in sorted(lines):
+        yield block[start : lines[start]].decode("utf-8", "replace")
+
+
+def _note(block: bytes, at: int, lines: dict[int, int]) -> int:
+    """Notes the line around ``at`` and gives its end."""
+    start = block.rfind(b"\n", 0, at) + 1
+    end = lines.get(start)
+    if end is None:
+        end = block.find(b"\n", at)
+        end = len(block) if end < 0 else end
+        lines[start] = end
+    return end
