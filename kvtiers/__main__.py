@@ -11,6 +11,7 @@ COMMANDS = {
     "size": ("kvtiers.commands.size", "how big a model's KV is, and what the engine reserves for it"),
     "plan": ("kvtiers.commands.plan", "which tier, and the settings for it"),
     "diagnose": ("kvtiers.commands.diagnose", "what a server log says about its KV tiers"),
+    "worth-it": ("kvtiers.commands.worth_it", "what a tier would save in a day"),
     "lint": ("kvtiers.commands.lint", "what is wrong with a vLLM command or LMCache settings"),
 }
 

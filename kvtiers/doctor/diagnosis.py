@@ -140,7 +140,7 @@ def _good(log: Log, speeds: Speeds) -> Conclusion:
     loaded_requests = kinds[Kind.TIER_HIT] + kinds[Kind.PARTIAL]
     if loaded_requests or tokens["mp_loaded"]:
         gain = _typical_gain(log, speeds)
-        values = {"requests": loaded_requests, "tokens": tokens["loaded"] + tokens["mp_loaded"]}
+        values: dict[str, Any] = {"requests": loaded_requests, "tokens": tokens["loaded"] + tokens["mp_loaded"]}
         if gain is not None and speeds.ceiling is not None:
             values |= {"gain": gain, "ceiling": speeds.ceiling}
             return Conclusion("little_gain" if gain < _LITTLE else "works", values)

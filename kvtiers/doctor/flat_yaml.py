@@ -164,7 +164,7 @@ class _Reader:
         if text[0] in "\"'":
             return self._quoted(text, current)
         if text.startswith("*"):
-            name = text[1:].split(maxsplit=1)[0]
+            name = _uncomment(text[1:])
             if name not in self._anchors:
                 self._refuse(current, f"nothing above is named &{name}")
             return self._anchors[name]

@@ -47,7 +47,7 @@ class LogBlocks:
 
     def _decompressed(self, head: bytes) -> Iterator[bytes]:
         try:
-            with gzip.GzipFile(fileobj=_Rejoined(head, self._stream)) as file:  # type: ignore[arg-type]
+            with gzip.GzipFile(mode="rb", fileobj=_Rejoined(head, self._stream)) as file:  # type: ignore[call-overload]
                 while piece := file.read(BLOCK_BYTES):
                     yield piece
         except EOFError:
