@@ -10,22 +10,22 @@ from dataclasses import dataclass
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 # Before 0.3.7 there was no "computed" field; need to load could then be negative, a block held more than was hit.
 _LOOKUP = re.compile(
-    r"Reqid: (?P<request>[^\s,]+), Total tokens (?P<total>\d+), "
-    r"(?:Inference Engine computed tokens: (?P<computed>\d+), )?"
-    r"LMCache hit tokens: (?P<hit>\d+), (?:but )?need to load: (?P<load>-?\d+)(?P<skipped> < min_retrieve)?"
+    r"Reqid: (?P<request>[^\s,]+), Total tokens (?P<total>\d{1,12}), "
+    r"(?:Inference Engine computed tokens: (?P<computed>\d{1,12}), )?"
+    r"LMCache hit tokens: (?P<hit>\d{1,12}), (?:but )?need to load: (?P<load>-?\d{1,12})(?P<skipped> < min_retrieve)?"
 )
 _MP_RESUME = re.compile(
-    r"<resume-load> req=(?P<request>\S+) apc=(?P<computed>\d+) lmcache=(?P<hit>\d+) load=(?P<load>\d+)"
+    r"<resume-load> req=(?P<request>\S+) apc=(?P<computed>\d{1,12}) lmcache=(?P<hit>\d{1,12}) load=(?P<load>\d{1,12})"
 )
 _RETRIEVED = re.compile(
-    r"(?:\[req_id=(?P<request>[^\]]+)\] )?Retrieved (?P<tokens>\d+) out of (?P<required>\d+) "
+    r"(?:\[req_id=(?P<request>[^\]]+)\] )?Retrieved (?P<tokens>\d{1,12}) out of (?P<required>\d{1,12}) "
     r"(?:required tokens|out of total)"
-    r"(?:.*?size: (?P<size>[\d.]+) gb, cost (?P<cost_ms>[\d.]+) ms)?",
+    r"(?:.*?size: (?P<size>\d{1,9}(?:\.\d+)?) gb, cost (?P<cost_ms>\d{1,12}(?:\.\d+)?) ms)?",
     re.IGNORECASE,
 )
 _STORED = re.compile(
-    r"(?:\[req_id=(?P<request>[^\]]+)\] )?Stored (?P<tokens>\d+) out of total \d+ tokens\."
-    r"(?:.*?size: (?P<size>[\d.]+) gb, cost (?P<cost_ms>[\d.]+) ms)?",
+    r"(?:\[req_id=(?P<request>[^\]]+)\] )?Stored (?P<tokens>\d{1,12}) out of total \d+ tokens\."
+    r"(?:.*?size: (?P<size>\d{1,9}(?:\.\d+)?) gb, cost (?P<cost_ms>\d{1,12}(?:\.\d+)?) ms)?",
     re.IGNORECASE,
 )
 

@@ -130,6 +130,8 @@ class _Reader:
             value = self._value(rest, current, indent)
             if key == "<<":
                 for merged in value.value if isinstance(value.value, list) else [value]:
+                    if not isinstance(merged.value, (dict, type(None))):
+                        self._refuse(current, "<< merges mappings only")
                     entries = {**(merged.value or {}), **entries}
                     keys = {**merged.keys, **keys}
             else:

@@ -5,6 +5,7 @@ Source: format strings of LMCache 0.3 to 0.5.6 and vLLM 0.32.0.
 
 import ast
 import re
+import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -25,16 +26,18 @@ _SETTINGS = re.compile(r"(?:Creating LMCacheEngine with config|LMCache Configura
 _BACKEND = re.compile(r"Created backend: (?P<name>\w+)")
 _DISK = re.compile(r"Local disk cache path: (?P<path>\S+)")
 _NONE_HASH = re.compile(r"NONE_HASH=(?P<hash>-?\w+)")
-_POOL = re.compile(r"KV cache size: (?P<tokens>[\d,]+) tokens")
+_POOL = re.compile(r"KV cache size: (?P<tokens>\d[\d,]{0,18}) tokens")
 _RATES = re.compile(
-    r"Prefix cache hit rate: (?P<own>[\d.]+)%(?:, External prefix cache hit rate: (?P<external>[\d.]+)%)?"
+    r"Prefix cache hit rate: (?P<own>\d{1,3}(?:\.\d+)?)%(?:, External prefix cache hit rate: (?P<external>\d{1,3}(?:\.\d+)?)%)?"
 )
 _MP_PREFETCH = re.compile(
-    r"Prefetch request completed \(L1\+L2\): (?P<found>\d+)/(?P<asked>\d+) .*?external_request_id=(?P<request>[^,)\s]+)"
+    r"Prefetch request completed \(L1\+L2\): (?P<found>\d{1,12})/(?P<asked>\d{1,12}) .*?external_request_id=(?P<request>[^,)\s]+)"
 )
-_MP_MOVED = re.compile(r"(?P<what>Stored|Retrieved) (?P<tokens>\d+) tokens(?: in (?P<time>[\d.]+) seconds)?")
+_MP_MOVED = re.compile(
+    r"(?P<what>Stored|Retrieved) (?P<tokens>\d{1,12}) tokens(?: in (?P<time>\d{1,9}(?:\.\d+)?) seconds)?"
+)
 _FAILED_REQUEST = re.compile(r"Request (?P<request>\S+?) ?(?:failed to load|The number of retrieved)")
-_FAILING = re.compile(r"(?:Failing|Recovered from KV load failure:) (?P<requests>\d+) request")
+_FAILING = re.compile(r"(?:Failing|Recovered from KV load failure:) (?P<requests>\d{1,12}) request")
 _LEVEL = re.compile(r"\b(?:WARNING|ERROR)\b:?")
 _MESSAGE = re.compile(
     r"LMCache (?:WARNING|ERROR): (.*?)(?: \([\w.]+\.py:\d+:[\w.]+\))?$|(?:WARNING|ERROR) [^\[]*\[[^\]]*\] (.*)$"
@@ -328,7 +331,9 @@ def _seconds(line: str) -> float:
 def _literal(text: str) -> dict[str, Any]:
     """LMCache prints its settings as a Python dict; ``inf`` is no literal."""
     try:
-        found = ast.literal_eval(re.sub(r"(?<=: )inf\b", "None", text))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a damaged line is not ours to be warned of
+            found = ast.literal_eval(re.sub(r"(?<=: )inf\b", "None", text))
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -156,7 +156,8 @@ def _compose_environment(source: Source, node: Node | None) -> dict[str, Value]:
     if isinstance(node.value, dict):
         entries = [(key, value.value, node.keys.get(key, value.line)) for key, value in node.value.items()]
     else:
-        split = [(str(item.value).partition("="), item.line) for item in node.value or []]
+        items = node.value if isinstance(node.value, list) else []
+        split = [(str(item.value).partition("="), item.line) for item in items]
         entries = [(name, value if equals else None, line) for (name, equals, value), line in split]
     for name, value, line in entries:
         text = _as_variable(value)
