@@ -28,11 +28,10 @@ _DISK = re.compile(r"Local disk cache path: (?P<path>\S+)")
 _NONE_HASH = re.compile(r"NONE_HASH=(?P<hash>-?\w+)")
 _POOL = re.compile(r"KV cache size: (?P<tokens>\d[\d,]{0,18}) tokens")
 _RATES = re.compile(
-    r"Prefix cache hit rate: (?P<own>\d{1,3}(?:\.\d+)?)%(?:, External prefix cache hit rate: (?P<external>\d{1,3}(?:\.\d+)?)%)?"
+    r"Prefix cache hit rate: (?P<own>\d{1,3}(?:\.\d+)?)%"
+    r"(?:, External prefix cache hit rate: (?P<external>\d{1,3}(?:\.\d+)?)%)?"
 )
-_MP_PREFETCH = re.compile(
-    r"Prefetch request completed \(L1\+L2\): (?P<found>\d{1,12})/(?P<asked>\d{1,12}) .*?external_request_id=(?P<request>[^,)\s]+)"
-)
+_MP_PREFETCH = re.compile(r"Prefetch request completed \(L1\+L2\): (?P<found>\d{1,12})/(?P<asked>\d{1,12}) ")
 _MP_MOVED = re.compile(
     r"(?P<what>Stored|Retrieved) (?P<tokens>\d{1,12}) tokens(?: in (?P<time>\d{1,9}(?:\.\d+)?) seconds)?"
 )
