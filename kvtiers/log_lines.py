@@ -5,7 +5,7 @@ Source: format strings of LMCache 0.5.6 (vllm_v1_adapter.py, cache_engine.py, MP
 """
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 # Before 0.3.7 there was no "computed" field; need to load could then be negative, a block held more than was hit.
@@ -30,8 +30,7 @@ _STORED = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Lookup:
+class Lookup(NamedTuple):
     """LMCache's plan for one request, in tokens.
 
     ``computed`` is what the engine already *holds* in its own prefix cache (vLLM's num_computed_tokens), not what it
@@ -43,12 +42,16 @@ class Lookup:
     computed: int
     hit: int
     need_to_load: int
-    line: str
+    printed: str
     skipped: bool = False
 
+    @property
+    def line(self) -> str:
+        """The line without colours."""
+        return strip_ansi(self.printed).strip()
 
-@dataclass(frozen=True)
-class Transfer:
+
+class Transfer(NamedTuple):
     """KV that LMCache moved for one request: ``tokens`` of it in ``cost_s`` seconds.
 
     ``request_id``: empty in lines of versions that do not say it. ``required``: tokens a load was asked
@@ -76,7 +79,7 @@ def parse_lookup(line: str) -> Lookup | None:
     computed = hit - load if match["computed"] is None else int(match["computed"])
     skipped = match["skipped"] is not None
     needed = 0 if skipped else max(load, 0)
-    return Lookup(match["request"], int(match["total"]), computed, hit, needed, strip_ansi(line).strip(), skipped)
+    return Lookup(match["request"], int(match["total"]), computed, hit, needed, line, skipped)
 
 
 def parse_resume(line: str) -> Lookup | None:
@@ -85,7 +88,7 @@ def parse_resume(line: str) -> Lookup | None:
     if not match:
         return None
     counts = int(match["computed"]), int(match["hit"]), int(match["load"])
-    return Lookup(match["request"], 0, *counts, strip_ansi(line).strip())
+    return Lookup(match["request"], 0, *counts, line)
 
 
 def parse_retrieved(line: str) -> Transfer | None:

@@ -89,6 +89,8 @@ WARNINGS = {
     "import_failed": "ModuleNotFoundError",
     "import_name": "ImportError",
 }
+_WARNING_OF = {phrase: name for name, phrase in WARNINGS.items()}
+_WARNING_PHRASE = re.compile("|".join(map(re.escape, sorted(_WARNING_OF, key=len, reverse=True))))
 # Said at every healthy start.
 _HARMLESS = ("No LMCache configuration file is set", "You can set the configuration file", "Controller message sender")
 
@@ -230,19 +232,21 @@ class LogReader:
 
     def _warning(self, line: str) -> bool:
         log = self.log
-        for name, phrase in WARNINGS.items():
-            if phrase in line:
-                log.warn(name, strip_ansi(line).strip())
-                failed = _FAILED_REQUEST.search(line)
-                request = log.pending(failed["request"]) if failed else None
-                if request:
-                    request.failed = True
-                failing = _FAILING.search(line)
-                if failing:
-                    log.tokens["requests_with_load_failure"] += int(failing["requests"])
-                return True
+        phrase = _WARNING_PHRASE.search(line)
+        if phrase:
+            log.warn(_WARNING_OF[phrase[0]], line)
+            failed = _FAILED_REQUEST.search(line)
+            request = log.pending(failed["request"]) if failed else None
+            if request:
+                request.failed = True
+            failing = _FAILING.search(line)
+            if failing:
+                log.tokens["requests_with_load_failure"] += int(failing["requests"])
+            return True
+        if "LMCache" not in line:
+            return False
         text = strip_ansi(line).strip()
-        if "LMCache" not in text or not _LEVEL.search(text) or any(phrase in text for phrase in _HARMLESS):
+        if not _LEVEL.search(text) or any(phrase in text for phrase in _HARMLESS):
             return False
         match = _MESSAGE.search(text)
         if match:

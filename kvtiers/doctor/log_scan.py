@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 # What LMCache says that matters, right behind its level. The rest (a module found, a thread started) is passed over.
 _LMCACHE = re.compile(
-    rb"LMCache (?:WARNING|ERROR|(?:INFO|DEBUG):(?:\x1b\[0m)? (?:Reqid|\[req_id|Creating LMCacheEngine with|"
+    rb"LMCache (?:WARNING:(?:\x1b\[0m)? (?!No LMCache conf|You can set the conf|Controller message)|ERROR|"
+    rb"(?:INFO|DEBUG):(?:\x1b\[0m)? (?:Reqid|\[req_id|Creating LMCacheEngine with|"
     rb"Created b|Local disk|Initialized NONE|LMCache initialized|Retrieved|Stored|Prefetch request|<resume))"
 )
 # Lines of vLLM, and of tracebacks.
@@ -14,7 +15,7 @@ _NEEDLES = (
     b"Error",
     b"v1 connector",
     b" LLM engine (v",
-    b"KV cache size",
+    b"KV cache size: ",
     b"KV load failure",
 )
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from kvtiers.log_lines import strip_ansi
+
 _PENDING = 2048
 _LENGTHS = 4096
 _RATES = 1024
@@ -24,7 +26,7 @@ class Kind(StrEnum):
     FAILED_LOAD = "failed_load"
 
 
-@dataclass
+@dataclass(slots=True)
 class Request:
     """One request, in tokens and seconds; ``at_s``: time of its lookup within the day, -1 where not said."""
 
@@ -142,7 +144,8 @@ class Log:
         """Count a warning; the first line of its name is kept."""
         if name in self.warnings or len(self.warnings) < 200:
             self.warnings[name] += 1
-            self.samples.setdefault(name, line)
+            if name not in self.samples:
+                self.samples[name] = strip_ansi(line).strip()
 
     def flush(self) -> None:
         """Judge the requests still open."""
