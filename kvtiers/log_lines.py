@@ -18,15 +18,13 @@ _MP_RESUME = re.compile(
     r"<resume-load> req=(?P<request>\S+) apc=(?P<computed>\d{1,12}) lmcache=(?P<hit>\d{1,12}) load=(?P<load>\d{1,12})"
 )
 _RETRIEVED = re.compile(
-    r"(?:\[req_id=(?P<request>[^\]]+)\] )?Retrieved (?P<tokens>\d{1,12}) out of (?P<required>\d{1,12}) "
+    r"Retrieved (?P<tokens>\d{1,12}) out of (?P<required>\d{1,12}) "
     r"(?:required tokens|out of total)"
-    r"(?:.*?size: (?P<size>\d{1,9}(?:\.\d+)?) gb, cost (?P<cost_ms>\d{1,12}(?:\.\d+)?) ms)?",
-    re.IGNORECASE,
+    r"(?:.*?size: (?P<size>\d{1,9}(?:\.\d+)?) [gG][bB], cost (?P<cost_ms>\d{1,12}(?:\.\d+)?) ms)?"
 )
 _STORED = re.compile(
-    r"(?:\[req_id=(?P<request>[^\]]+)\] )?Stored (?P<tokens>\d{1,12}) out of total \d+ tokens\."
-    r"(?:.*?size: (?P<size>\d{1,9}(?:\.\d+)?) gb, cost (?P<cost_ms>\d{1,12}(?:\.\d+)?) ms)?",
-    re.IGNORECASE,
+    r"Stored (?P<tokens>\d{1,12}) out of total \d+ tokens\."
+    r"(?:.*?size: (?P<size>\d{1,9}(?:\.\d+)?) [gG][bB], cost (?P<cost_ms>\d{1,12}(?:\.\d+)?) ms)?"
 )
 
 
@@ -107,4 +105,12 @@ def _transfer(pattern: re.Pattern[str], line: str, required: str | None) -> Tran
         return None
     cost_s = float(match["cost_ms"] or 0) / 1000
     asked = int(match[required] or 0) if required else 0
-    return Transfer(match["request"] or "", int(match["tokens"]), cost_s, asked, float(match["size"] or 0))
+    return Transfer(
+        _request_before(line, match.start()), int(match["tokens"]), cost_s, asked, float(match["size"] or 0)
+    )
+
+
+def _request_before(line: str, at: int) -> str:
+    """The id in ``[req_id=…] `` right before ``at``; empty where none stands there."""
+    start = line.rfind("[req_id=", 0, at)
+    return line[start + 8 : at - 2] if start >= 0 and line[at - 2 : at] == "] " else ""

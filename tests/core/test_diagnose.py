@@ -18,7 +18,7 @@ from kvtiers.doctor.texts import LANGUAGES, all_texts
 from kvtiers.errors import KvtiersError
 
 DATA = Path(__file__).parent / "data" / "logs"
-REAL = Path("lab/results/reference/cpu-tiny.log")
+REAL = Path(__file__).parents[2] / "lab" / "results" / "reference" / "cpu-tiny.log"
 STAMP = "[2026-11-29 14:06:{0:02d},{1:03d}] LMCache {2}: {3}"
 
 

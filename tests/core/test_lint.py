@@ -3,7 +3,6 @@
 import json
 import re
 import string
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -340,9 +339,3 @@ def test_the_command_says_findings_with_its_exit_code(tmp_path: Path, capsys: py
     assert main(["lint", str(tmp_path / "none")]) == 2
     (tmp_path / "binary").write_bytes(b"\0\1\2")
     assert main(["lint", str(tmp_path / "binary")]) == 2
-
-
-def test_packaged_tables_parse() -> None:
-    table = tomllib.loads(Path("kvtiers/doctor/lmcache_settings.toml").read_text())
-    names = [name for kind in table["kinds"].values() for name in kind]
-    assert len(names) == len(set(names))
