@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lab.check import Check, Point, State, run_check
+from lab.cli import app
 from lab.client import Client, RequestError
 from lab.errors import LabError
 
@@ -45,6 +46,8 @@ class Engine:
     stale: bool = False
     answers: str = "same"
     wait_s: float = 0.0
+    forgets: bool = False  # prefix caching off
+    others: int = 0  # tokens that somebody else asks meanwhile
     refuse_after: int = 10**9
     status: int = 429
     break_stream: bool = False
@@ -66,12 +69,14 @@ class Engine:
         own = tokens - 1 if known in self.pool else 0
         external = tokens - 1 - own if self.connector and self.tier and prompt in self.stored and not own else 0
         self.counts["requests"] += 1
-        self.counts["own_queries"] += tokens
+        self.counts["own_queries"] += tokens + self.others
         self.counts["own_hits"] += own
         self.counts["external_queries"] += tokens - own if self.connector else 0
         self.counts["external_hits"] += external
         time.sleep(self.wait_s + (HIT_S if own or external else COLD_S))
         self.pool = [*(held for held in self.pool if held != prompt), prompt]
+        if self.forgets:
+            self.pool.clear()
         while sum(len(held.split()) for held in self.pool) > POOL_TOKENS:
             self.pool.pop(0)
         self.stored.add(prompt)
@@ -190,6 +195,15 @@ def test_without_counters_times_and_usage_must_do() -> None:
     assert points["changed token"].state is State.OK
 
 
+def test_without_counters_usage_shows_a_cache_that_does_not_hit() -> None:
+    engine = Engine(metrics=False, connector=False, forgets=True)
+    assert checked(engine)["own cache"].state is State.FAILED
+
+
+def test_other_peoples_requests_in_the_counters_are_told() -> None:
+    assert checked(Engine(others=7))["traffic"].state is State.UNCLEAR
+
+
 def test_a_pool_too_large_for_the_ceiling_is_left_alone() -> None:
     points = checked(Engine(pool_blocks=100_000))
     assert points["tier"].state is State.SKIPPED
@@ -239,3 +253,23 @@ def test_the_first_token_of_a_chat_may_be_a_thought() -> None:
         answer = client.ask("a b c", 2, "r", chat=True)
         client.close()
     assert (answer.text, answer.prompt_tokens, answer.cached_tokens) == ("xx", 3, 0)
+
+
+@pytest.mark.parametrize(("engine", "status"), [(Engine(), 0), (Engine(tier=False), 1)], ids=["works", "keeps nothing"])
+def test_the_command_exits_with_the_result(
+    engine: Engine, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MY_KEY", KEY)
+    with serving(engine) as url, pytest.raises(SystemExit) as ended:
+        app(["check", f"{url}/v1", "--api-key-env", "MY_KEY", "--document-tokens", "500", "--json"])
+    assert ended.value.code == status
+    said = capsys.readouterr().out
+    assert [point["name"] for point in json.loads(said)][:2] == ["connector", "own cache"]
+    assert KEY not in said
+
+
+@pytest.mark.parametrize("arguments", [["http://127.0.0.1:9"], ["http://127.0.0.1:9", "--api-key-env", "NO_SUCH_KEY"]])
+def test_a_server_that_cannot_be_asked_is_exit_2(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        app(["check", *arguments])
+    assert ended.value.code == 2
