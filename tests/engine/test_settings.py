@@ -1,16 +1,13 @@
 """What we believe about settings against LMCache 0.5.6, vLLM 0.32.0 and PyYAML themselves."""
 
-import json
 import shlex
 from typing import Any
 
 import pytest
 
 from kvtiers.doctor import flat_yaml, known
-from kvtiers.doctor.advise import Machine, advise, files
 from kvtiers.doctor.setup import DEFAULTS, convert
-from kvtiers.tiers import Traffic
-from kvtiers.wiring import Plan, Wiring, lmcache_environment, lmcache_yaml, settings
+from kvtiers.wiring import Plan, Wiring, connector, lmcache_environment, lmcache_yaml, server_command, settings
 from tests.core.test_lint import COMPOSE, GOOD
 from tests.engine.python import run_in_engine
 
@@ -68,6 +65,12 @@ def engine() -> dict[str, dict[str, Any]]:
             text = f"{setting}: {value}\n"
             cases.append({"name": f"written {setting} {index}", "job": "file", "text": text})
     cases += [{"name": f"yaml {name}", "job": "yaml", "text": text} for name, text in YAML.items()]
+    for wiring in Wiring:
+        plan = Plan(wiring, "m", cpu_gib=12.5)
+        cases.append({"name": f"connector {wiring.value}", "job": "connector", "config": connector(plan)})
+    command = (server_command(Plan(Wiring.MP_SERVER, "m", cpu_gib=12.5)) or "").replace("\\\n", "")
+    words = shlex.split(command)
+    cases.append({"name": "server", "job": "server", "arguments": words[2:]})
     return run_in_engine("settings/load_settings.py", cases, timeout_s=120)
 
 
@@ -120,9 +123,13 @@ def test_yaml_is_read_as_pyyaml_reads_it(name: str, engine: dict[str, dict[str, 
     assert flat_yaml.read(YAML[name]).plain() == theirs["value"]
 
 
-def test_generated_connectors_are_registered(engine: dict[str, dict[str, Any]]) -> None:
-    for wiring in Wiring:
-        plan = advise("m", 131_072, Traffic(8192, 4, True), Machine(1, 8), wiring=wiring).plan
-        assert plan is not None
-        config = json.loads(shlex.split(files(plan)["command"])[-1])
-        assert config["kv_connector"] in engine["definitions"]["connectors"]
+@pytest.mark.parametrize("wiring", Wiring)
+def test_vllm_takes_every_generated_connector(wiring: Wiring, engine: dict[str, dict[str, Any]]) -> None:
+    said = engine[f"connector {wiring.value}"]
+    assert said.get("class", said) == connector(Plan(wiring, "m"))["kv_connector"]
+
+
+def test_the_lmcache_server_takes_its_generated_command(engine: dict[str, dict[str, Any]]) -> None:
+    said = engine["server"]
+    assert "error" not in said, said
+    assert (said["l1_size_gb"], said["adapters"]) == (12.5, ["FSL2AdapterConfig"])

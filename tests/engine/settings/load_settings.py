@@ -1,12 +1,16 @@
 """Run by the engine's Python: settings as LMCache loads them, YAML as PyYAML does. Cases in, one object a line out."""
 
+import argparse
 import json
 import os
 import sys
 import tempfile
 
 import yaml
+from lmcache.cli.commands.server import ServerCommand
 from lmcache.v1 import config as lmcache_config
+from lmcache.v1.distributed.l2_adapters.config import parse_args_to_l2_adapters_config
+from vllm.config import KVTransferConfig
 from vllm.distributed.kv_transfer.kv_connector.factory import KVConnectorFactory
 
 
@@ -58,7 +62,27 @@ def load_yaml(case: dict) -> dict:
     return {"value": yaml.safe_load(case["text"])}
 
 
-JOBS = {"definitions": definitions, "file": load_file, "environment": load_environment, "yaml": load_yaml}
+def connector(case: dict) -> dict:
+    config = KVTransferConfig(**case["config"])
+    return {"class": KVConnectorFactory.get_connector_class(config).__name__}
+
+
+def server(case: dict) -> dict:
+    parser = argparse.ArgumentParser()
+    ServerCommand().add_arguments(parser)
+    arguments = parser.parse_args(case["arguments"])
+    adapters = parse_args_to_l2_adapters_config(arguments).adapters
+    return {"l1_size_gb": arguments.l1_size_gb, "adapters": [type(adapter).__name__ for adapter in adapters]}
+
+
+JOBS = {
+    "connector": connector,
+    "server": server,
+    "definitions": definitions,
+    "file": load_file,
+    "environment": load_environment,
+    "yaml": load_yaml,
+}
 
 if __name__ == "__main__":
     main()
