@@ -1,13 +1,14 @@
 """What people paste, read into one shape: the vLLM commands with their environment, and LMCache's settings.
 
-Kinds: a shell script or command, an .env file, docker-compose, lmcache.yaml. A here-document that writes one of
-these is read as such.
+Kinds: a shell script or command, an .env file, docker-compose, a Kubernetes object, lmcache.yaml. A here-document that
+writes one of these is read as such.
 """
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from kvtiers.doctor import flat_yaml, known
@@ -119,24 +120,54 @@ def _env_file(source: Source, first_line: int) -> dict[str, Value]:
 
 
 def _yaml(source: Source, given: Given, first_line: int) -> None:
-    node = flat_yaml.read("\n" * (first_line - 1) + source.text)
-    if not isinstance(node.value, dict):
-        raise KvtiersError("line 1: neither settings (name: value) nor a compose file")
+    lines = source.text.splitlines()
+    starts = [0, *(number + 1 for number, line in enumerate(lines) if line.rstrip() == "---"), len(lines) + 1]
+    for start, end in pairwise(starts):
+        text = "\n".join(lines[start : end - 1])
+        node = flat_yaml.read("\n" * (first_line - 1 + start) + text)
+        if isinstance(node.value, dict):
+            _document(source, node, given)
+        elif node.value is not None:
+            raise KvtiersError(f"line {node.line}: neither settings (name: value) nor services")
+
+
+def _document(source: Source, node: Node, given: Given) -> None:
     services = node.value.get("services")
     if services is not None and isinstance(services.value, dict):
         for service in services.value.values():
             if isinstance(service.value, dict):
                 _service(source, service, given)
-    else:
+    elif {"apiVersion", "kind"} <= set(node.value):
+        for container in _containers(node):
+            _service(source, container, given)
+    elif any(_like_a_setting(key) for key in node.value):
         given.files.append({key: Value(value, source.name, node.keys[key]) for key, value in node.value.items()})
+    else:
+        raise KvtiersError(f"line {node.line}: neither LMCache's settings nor services of compose or Kubernetes")
+
+
+def _like_a_setting(key: str) -> bool:
+    return key in known.renamed() or bool(known.nearest(key, known.kinds()))
+
+
+def _containers(node: Node) -> Iterator[Node]:
+    """Of a Kubernetes object, at any depth."""
+    if isinstance(node.value, dict):
+        if "image" in node.value and "name" in node.value:
+            yield node
+        for inner in node.value.values():
+            yield from _containers(inner)
+    elif isinstance(node.value, list):
+        for inner in node.value:
+            yield from _containers(inner)
 
 
 def _service(source: Source, service: Node, given: Given) -> None:
     image = service.value.get("image")
-    variables = _compose_environment(source, service.value.get("environment"))
+    variables = _environment(source, service.value.get("environment") or service.value.get("env"))
     if image is not None:
         _versions(str(image.value), source.name, image.line, given)
-    command = _compose_command(service.value.get("entrypoint")) + _compose_command(service.value.get("command"))
+    command = [word for part in ("entrypoint", "command", "args") for word in _words(service.value.get(part))]
     is_server_image = image is not None and _IMAGE.search(str(image.value)) is not None and bool(command)
     before = len(given.servers)
     _run(Command(command), source.name, given, variables, is_server_image)
@@ -149,7 +180,7 @@ def _service(source: Source, service: Node, given: Given) -> None:
         given.environment |= {name: value for name, value in variables.items() if name.startswith("LMCACHE_")}
 
 
-def _compose_environment(source: Source, node: Node | None) -> dict[str, Value]:
+def _environment(source: Source, node: Node | None) -> dict[str, Value]:
     variables: dict[str, Value] = {}
     if node is None:
         return variables
@@ -157,12 +188,20 @@ def _compose_environment(source: Source, node: Node | None) -> dict[str, Value]:
         entries = [(key, value.value, node.keys.get(key, value.line)) for key, value in node.value.items()]
     else:
         items = node.value if isinstance(node.value, list) else []
-        split = [(str(item.value).partition("="), item.line) for item in items]
-        entries = [(name, value if equals else None, line) for (name, equals, value), line in split]
+        entries = [_entry(item) for item in items]
     for name, value, line in entries:
         text = _as_variable(value)
         variables[name] = Value(text, source.name, line, value is not None and "${" not in text)
     return variables
+
+
+def _entry(item: Node) -> tuple[str, Any, int]:
+    """``NAME=value``, or Kubernetes' ``{name: …, value: …}``, whose value may come from elsewhere."""
+    if isinstance(item.value, dict):
+        name, value = item.value.get("name"), item.value.get("value")
+        return str(name.value) if name else "", value.value if value else None, item.line
+    name, equals, value = str(item.value).partition("=")
+    return name, value if equals else None, item.line
 
 
 def _as_variable(value: Any) -> str:
@@ -170,11 +209,13 @@ def _as_variable(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
 
 
-def _compose_command(node: Node | None) -> list[Word]:
+def _words(node: Node | None) -> list[Word]:
     if node is None or node.value is None:
         return []
     if isinstance(node.value, list):
-        return [Word(_as_variable(item.value), item.line, "${" not in str(item.value)) for item in node.value]
+        return [
+            Word(_as_variable(item.value), item.line, not re.search(r"\$[{(]", str(item.value))) for item in node.value
+        ]
     text = str(node.value).replace("$$", "$")
     return [word for command in parse(text, node.line, newline_ends=False) for word in command.words]
 

@@ -195,7 +195,34 @@ services:
     command: ["valkey-server", "--save", ""]
 """
 
+KUBERNETES = f"""apiVersion: v1
+kind: Service
+metadata: {{name: vllm}}
+---
+apiVersion: apps/v1
+kind: Deployment
+spec:
+  template:
+    spec:
+      containers:
+        - name: vllm
+          image: vllm/vllm-openai:v0.32.0
+          command: ["/bin/sh", "-c"]
+          args:
+            - |
+              vllm serve Qwen/Qwen3-8B --host 0.0.0.0 \\
+                --kv-transfer-config '{GOOD_JSON}'
+          env:
+            - name: LMCACHE_LOCAL_CPU
+              value: "True"
+            - name: LMCACHE_PRE_CACHING_HASH_ALGORITHM
+              value: sha256
+            - name: HF_TOKEN
+              valueFrom: {{secretKeyRef: {{name: hf, key: token}}}}
+"""
+
 GOOD = {
+    "deployment.yaml": KUBERNETES,
     "a command": SERVE,
     "lmcache.yaml": f'# ours\n{HASH}{DISK}chunk_size: 256\nlocal_cpu: yes\nextra_config: {{"use_odirect": true}}\n',
     "serve.sh": f"""#!/usr/bin/env bash
@@ -249,6 +276,19 @@ def test_each_service_of_a_compose_file_is_a_server_of_its_own() -> None:
         ("bool_reads_false", 10),
         ("api_open", 14),
     ]
+
+
+def test_a_kubernetes_container_is_a_server_of_its_own() -> None:
+    text = KUBERNETES.replace('"True"', '"yes"').replace("kv_both", "kv_consumer")
+    assert [(finding.id, finding.line) for finding in lint([Source("deployment.yaml", text)])] == [
+        ("kv_role_one_way", 17),
+        ("bool_reads_false", 19),
+    ]
+
+
+def test_yaml_about_something_else_is_refused_not_judged() -> None:
+    with pytest.raises(KvtiersError, match="neither LMCache's settings nor services"):
+        lint([Source("values.yaml", "replicas: 3\ningress:\n  enabled: true\n")])
 
 
 def test_a_shell_inside_a_command_is_read() -> None:
