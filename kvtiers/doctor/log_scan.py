@@ -23,22 +23,23 @@ _NEEDLES = (
 def telling_lines(block: bytes) -> Iterator[str]:
     """The lines of ``block`` that may say something, in order."""
     lines: dict[int, int] = {}
+    end = 0
     for match in _LMCACHE.finditer(block):
-        _note(block, match.start(), lines)
+        at = match.start()
+        if at >= end:
+            start = block.rfind(b"\n", end, at) + 1 or end
+            end = _end(block, at)
+            lines[start] = end
     for needle in _NEEDLES:
         at = block.find(needle)
         while at >= 0:
-            at = block.find(needle, _note(block, at, lines))
+            end = _end(block, at)
+            lines[block.rfind(b"\n", 0, at) + 1] = end
+            at = block.find(needle, end)
     for start in sorted(lines):
         yield block[start : lines[start]].decode("utf-8", "replace")
 
 
-def _note(block: bytes, at: int, lines: dict[int, int]) -> int:
-    """Notes the line around ``at`` and gives its end."""
-    start = block.rfind(b"\n", 0, at) + 1
-    end = lines.get(start)
-    if end is None:
-        end = block.find(b"\n", at)
-        end = len(block) if end < 0 else end
-        lines[start] = end
-    return end
+def _end(block: bytes, at: int) -> int:
+    end = block.find(b"\n", at)
+    return len(block) if end < 0 else end
