@@ -155,14 +155,13 @@ def _good(log: Log, speeds: Speeds) -> Conclusion:
 
 
 def _typical_gain(log: Log, speeds: Speeds) -> float | None:
-    """Of the kept tier hits, the median of computed whole over loaded and the rest computed."""
+    """Of the last tier hits, the median of computed whole over loaded and the rest computed."""
     if not speeds.prefill:
         return None
     gains = [
         (request.total / speeds.prefill)
         / (request.retrieve_s + (request.total - request.computed - request.retrieved) / speeds.prefill)
-        for request in log.finished
-        if request.kind is Kind.TIER_HIT and request.retrieve_s > 0
+        for request in log.tier_hits
     ]
     return median(gains) if gains else None
 

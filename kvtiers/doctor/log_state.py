@@ -1,5 +1,6 @@
 """What a log has said so far, in bounded memory."""
 
+import re
 from collections import Counter, OrderedDict, deque
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -7,6 +8,7 @@ from typing import Any
 
 from kvtiers.log_lines import strip_ansi
 
+_CREDENTIALS = re.compile(r"(://[^/\s:@]*:)[^/\s@]+@")
 _PENDING = 2048
 _LENGTHS = 4096
 _RATES = 1024
@@ -86,6 +88,7 @@ class Log:
     finished: deque[Request] = field(init=False)
     prefill_rates: deque[float] = field(default_factory=lambda: deque(maxlen=_RATES))
     load_rates: deque[float] = field(default_factory=lambda: deque(maxlen=_RATES))
+    tier_hits: deque[Request] = field(default_factory=lambda: deque(maxlen=_RATES))
     stored_gib: float = 0.0
     retrieved_gib: float = 0.0
     retrieve_s: float = 0.0
@@ -145,7 +148,7 @@ class Log:
         if name in self.warnings or len(self.warnings) < 200:
             self.warnings[name] += 1
             if name not in self.samples:
-                self.samples[name] = strip_ansi(line).strip()
+                self.samples[name] = _CREDENTIALS.sub(r"\1***@", strip_ansi(line).strip())
 
     def flush(self) -> None:
         """Judge the requests still open."""
@@ -168,6 +171,8 @@ class Log:
             self.prefill_rates.append(request.total / request.prefill_s)
         if request.retrieve_s > 0:
             self.load_rates.append(request.retrieve_tokens_per_s)
+            if request.kind is Kind.TIER_HIT:
+                self.tier_hits.append(request)
         self.finished.append(request)
 
     def _kind(self, request: Request) -> Kind:

@@ -331,6 +331,21 @@ def test_what_is_no_log_is_refused_in_plain_words(data: bytes, message: str) -> 
         read_log(io.BytesIO(data), "file")
 
 
+@pytest.mark.parametrize("shown", ["0", "2", "100"])
+def test_the_verdict_does_not_hang_on_how_many_requests_are_shown(
+    shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["diagnose", "--json", "--requests", shown, str(REAL)]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["verdict"]["id"], len(said["last_requests"])) == ("works", min(int(shown), 15))
+
+
+def test_passwords_in_addresses_are_not_repeated() -> None:
+    log = read_log_text(warning("Failed to connect to redis://user:hunter22@cache:6379/0"))
+    assert "hunter22" not in str(log.samples)
+    assert "cache:6379" in str(log.samples)
+
+
 def test_memory_does_not_grow_with_the_log() -> None:
     once = REAL.read_bytes()
 
