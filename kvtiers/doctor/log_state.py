@@ -145,6 +145,7 @@ class Log:
 
     def warn(self, name: str, line: str) -> None:
         """Count a warning; the first line of its name is kept."""
+        name = _CREDENTIALS.sub(r"\1***@", name)
         if name in self.warnings or len(self.warnings) < 200:
             self.warnings[name] += 1
             if name not in self.samples:

@@ -342,7 +342,7 @@ def test_the_verdict_does_not_hang_on_how_many_requests_are_shown(
 
 def test_passwords_in_addresses_are_not_repeated() -> None:
     log = read_log_text(warning("Failed to connect to redis://user:hunter22@cache:6379/0"))
-    assert "hunter22" not in str(log.samples)
+    assert "hunter" not in f"{log.samples} {log.warnings}"
     assert "cache:6379" in str(log.samples)
 
 
