@@ -23,10 +23,11 @@ check: $(STAMP) ## formatting, lint and types
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy
 
-bench: $(STAMP) ## ratios, each measured in one run: our client against vLLM's own, the size command
+bench: $(STAMP) ## ratios, each measured in one run: our client against vLLM's own, the size command, diagnose against grep
 	@$(PY) -m lab setup
 	-@$(PY) -m bench.client
 	-@$(PY) -m bench.size
+	-@$(PY) -m bench.diagnose
 
 lock: ## resolve the requirements anew (needs uv)
 	@requirements/lock.sh

@@ -9,11 +9,15 @@ from kvtiers.errors import KvtiersError
 # name -> (module, one line of help)
 COMMANDS = {
     "size": ("kvtiers.commands.size", "how big a model's KV is, and what the engine reserves for it"),
+    "plan": ("kvtiers.commands.plan", "which tier, and the settings for it"),
+    "diagnose": ("kvtiers.commands.diagnose", "what a server log says about its KV tiers"),
+    "worth-it": ("kvtiers.commands.worth_it", "what a tier would save in a day"),
+    "lint": ("kvtiers.commands.lint", "what is wrong with a vLLM command or LMCache settings"),
 }
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; the exit status is 0, or 2 for input that cannot be used."""
+    """Run one command; the exit status is 0, 1 where a command has findings, or 2 for input that cannot be used."""
     given = sys.argv[1:] if arguments is None else arguments
     parser = argparse.ArgumentParser(prog="python -m kvtiers", description="KV-cache sizes and tiers.")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -23,12 +27,13 @@ def main(arguments: list[str] | None = None) -> int:
             import_module(module).add_arguments(subparser)
     options = parser.parse_args(given)
     try:
-        output: str = import_module(COMMANDS[options.command][0]).run(options)
+        result: str | tuple[str, int] = import_module(COMMANDS[options.command][0]).run(options)
     except KvtiersError as error:
         print(f"kvtiers {options.command}: {error}", file=sys.stderr)
         return 2
+    output, status = (result, 0) if isinstance(result, str) else result
     print(output)
-    return 0
+    return status
 
 
 if __name__ == "__main__":

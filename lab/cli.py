@@ -1,6 +1,9 @@
-"""The command line: run, setup, show, models."""
+"""The command line: run, setup, show, models, check."""
 
+import json
+import os
 import signal
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -13,6 +16,7 @@ from kvtiers.errors import KvtiersError
 from kvtiers.results import read_result
 from kvtiers.units import format_bytes, positive
 from lab import outcome
+from lab.check import DEFAULT_CEILING_TOKENS, DEFAULT_DOCUMENT_TOKENS, Check, State, run_check
 from lab.errors import LabError
 from lab.launch import DEFAULT_POOL_TOKENS, Knobs
 from lab.local_run import DEFAULT_CACHE_ROOT, DEFAULT_PORT, DEFAULT_START_TIMEOUT_S, LocalRun, dry_run, run_local
@@ -125,6 +129,33 @@ def models() -> None:
         size = format_bytes(preset.kv_bytes_per_token or 0)
         table.add_row(preset.name, preset.engine, Path(preset.model).name, size, preset.about)
     _out.print(table)
+
+
+@app.command()
+def check(
+    url: Annotated[str, typer.Argument(help="A running OpenAI-compatible vLLM server.")],
+    log: Annotated[Path | None, typer.Option(help="Its log, for the reasons.")] = None,
+    api_key_env: Annotated[str | None, typer.Option(help="The variable that holds its API key.")] = None,
+    document_tokens: Annotated[int, typer.Option(min=300, help="Length of the prompts.")] = DEFAULT_DOCUMENT_TOKENS,
+    ceiling_tokens: Annotated[int, typer.Option(help="Prompt tokens to send at most.")] = DEFAULT_CEILING_TOKENS,
+    evict: Annotated[bool, typer.Option(help="Push prompts out of the GPU's pool, other people's too.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Does a running server's tier work? Exits 1 when a checkpoint fails, 2 when the server cannot be asked."""
+    key = os.environ.get(api_key_env) if api_key_env else None
+    if api_key_env and not key:
+        _fail(f"the variable {api_key_env} is not set", 2)
+    try:
+        points = run_check(Check(url, log, key, document_tokens, ceiling_tokens, evict))
+    except LabError as error:
+        _fail(str(error), 2)
+    if as_json:
+        _out.print_json(json.dumps([asdict(point) for point in points]))
+    else:
+        for point in points:
+            _out.print(f"{point.state:<8}{point.name:<15}{point.what}", markup=False, soft_wrap=True)
+    if any(point.state is State.FAILED for point in points):
+        raise typer.Exit(1)
 
 
 def main() -> None:

@@ -15,27 +15,35 @@ READ_TIMEOUT_S = 600.0
 
 
 class RequestError(LabError):
-    """The server refused, broke off, or sent something that is not a completion."""
+    """The server refused, broke off, or sent something that is not a completion. ``status``: HTTP's, where known."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 @dataclass(frozen=True)
 class Completion:
-    """One answer. ``ttft_s``: from sending the request to the first token; ``tpot_s``: mean per token after it."""
+    """One answer. ``ttft_s``: from sending the request to the first token; ``tpot_s``: mean per token after it;
+    ``cached_tokens``: of the prompt, where the server's usage tells."""
 
     prompt_tokens: int
     token_ids: tuple[int, ...]
     text: str
     ttft_s: float
     tpot_s: float
+    cached_tokens: int | None = None
 
 
 class Client:
-    """Talks to one OpenAI-compatible vLLM server."""
+    """Talks to one OpenAI-compatible vLLM server, with ``api_key`` where it wants one."""
 
-    def __init__(self, base_url: str, model: str) -> None:
+    def __init__(self, base_url: str, model: str, api_key: str | None = None) -> None:
         self.base_url = base_url.rstrip("/")
         self.model = model
-        self._http = httpx.Client(base_url=self.base_url, timeout=httpx.Timeout(10.0, read=READ_TIMEOUT_S))
+        headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
+        timeout = httpx.Timeout(10.0, read=READ_TIMEOUT_S)
+        self._http = httpx.Client(base_url=self.base_url, timeout=timeout, headers=headers)
 
     def complete(self, prompt: Sequence[int], max_tokens: int, request_id: str) -> Completion:
         """Greedy completion of a prompt of token ids.
@@ -58,16 +66,40 @@ class Client:
             "stream_options": {"include_usage": True},
             "return_token_ids": True,
         }
+        return self._stream("/v1/completions", body, request_id)
+
+    def ask(self, text: str, max_tokens: int, request_id: str, *, chat: bool) -> Completion:
+        """Greedy answer to a text, for servers whose tokenizer we do not have.
+
+        Args:
+            text: the prompt, or with ``chat`` the only message.
+            max_tokens: at most that many are generated.
+            request_id: as in ``complete``.
+            chat: use /v1/chat/completions.
+
+        Raises:
+            RequestError: with what the server said.
+        """
+        body: dict[str, Any] = {"model": self.model, "max_tokens": max_tokens, "temperature": 0, "stream": True}
+        body["stream_options"] = {"include_usage": True}
+        if chat:
+            body["messages"] = [{"role": "user", "content": text}]
+            return self._stream("/v1/chat/completions", body, request_id)
+        body["prompt"] = text
+        return self._stream("/v1/completions", body, request_id)
+
+    def _stream(self, path: str, body: dict[str, Any], request_id: str) -> Completion:
         content = json.dumps(body, separators=(",", ":")).encode()
         headers = {"content-type": "application/json", "accept-encoding": "identity", "x-request-id": request_id}
-        request = self._http.build_request("POST", "/v1/completions", content=content, headers=headers)
+        request = self._http.build_request("POST", path, content=content, headers=headers)
         arrivals: list[tuple[float, bytes]] = []
         started = time.perf_counter()
         try:
             response = self._http.send(request, stream=True)
             try:
                 if response.status_code != httpx.codes.OK:
-                    raise RequestError(f"the server answered {response.status_code}: {_said(response.read())}")
+                    status = response.status_code
+                    raise RequestError(f"the server answered {status}: {_said(response.read())}", status)
                 # Arrival is noted before anything is parsed: parsing is our time, not the engine's.
                 for piece in response.iter_raw():
                     arrivals.append((time.perf_counter(), piece))
@@ -88,7 +120,8 @@ class Client:
         except httpx.HTTPError as error:
             raise RequestError(f"no answer from {self.base_url}{path}: {error}") from error
         if response.status_code != httpx.codes.OK:
-            raise RequestError(f"{self.base_url}{path} answered {response.status_code}: {_said(response.content)}")
+            status = response.status_code
+            raise RequestError(f"{self.base_url}{path} answered {status}: {_said(response.content)}", status)
         return response.text
 
     def tokenize(self, text: str) -> list[int]:
@@ -111,13 +144,13 @@ class Client:
         self._http.close()
 
 
-def served_model(base_url: str) -> str:
+def served_model(base_url: str, api_key: str | None = None) -> str:
     """The name of the first model a server serves.
 
     Raises:
         RequestError: when nothing that speaks the OpenAI protocol answers there.
     """
-    client = Client(base_url, "")
+    client = Client(base_url, "", api_key)
     try:
         return str(json.loads(client.get_text("/v1/models"))["data"][0]["id"])
     except (ValueError, KeyError, IndexError) as error:
@@ -130,23 +163,33 @@ def _completion(arrivals: Sequence[tuple[float, bytes]], started: float) -> Comp
     token_times: list[float] = []
     token_ids: list[int] = []
     text: list[str] = []
-    prompt_tokens = 0
+    prompt_tokens, cached_tokens = 0, None
     for arrived, line in _lines(arrivals):
         if not line.startswith("data: ") or line == "data: [DONE]":
             continue
         data = _event(line.removeprefix("data: "))
-        prompt_tokens = (data.get("usage") or {}).get("prompt_tokens", prompt_tokens)
+        usage = data.get("usage") or {}
+        prompt_tokens = usage.get("prompt_tokens", prompt_tokens)
+        cached_tokens = (usage.get("prompt_tokens_details") or {}).get("cached_tokens", cached_tokens)
         for choice in data.get("choices", ()):
-            ids = choice.get("token_ids") or []
-            if ids or choice.get("text"):
+            ids, said = choice.get("token_ids") or [], _text(choice)
+            if ids or said:  # a chat's first chunk is empty
                 token_times.append(arrived)
                 token_ids += ids
-                text.append(choice.get("text") or "")
+                text.append(said)
     if not token_times:
         raise RequestError("the server's stream held no token")
     tokens = len(token_ids) or len(token_times)
     tpot_s = (token_times[-1] - token_times[0]) / (tokens - 1) if tokens > 1 else 0.0
-    return Completion(prompt_tokens, tuple(token_ids), "".join(text), token_times[0] - started, tpot_s)
+    ttft_s = token_times[0] - started
+    return Completion(prompt_tokens, tuple(token_ids), "".join(text), ttft_s, tpot_s, cached_tokens)
+
+
+def _text(choice: dict[str, Any]) -> str:
+    """Of a completion, or of a chat's delta, thoughts included: they are the first tokens."""
+    delta = choice.get("delta") or {}
+    parts = (choice.get("text"), delta.get("reasoning_content"), delta.get("reasoning"), delta.get("content"))
+    return "".join(part for part in parts if isinstance(part, str))
 
 
 def _lines(arrivals: Sequence[tuple[float, bytes]]) -> Iterator[tuple[float, str]]:

@@ -79,7 +79,9 @@ def _(t):
 
 @app.cell
 def _(t):
-    wiring = mo.ui.dropdown({t[wiring]: wiring for wiring in Wiring}, value=t[Wiring.CPU_SSD], label=t["wiring"])
+    wiring = mo.ui.dropdown(
+        {t[wiring]: wiring for wiring in Wiring if wiring in t}, value=t[Wiring.CPU_SSD], label=t["wiring"]
+    )
     model = mo.ui.text("Qwen/Qwen3-8B", label=t["model"])
     chunk_tokens = mo.ui.dropdown([64, 128, 256, 512], value=256, label=t["chunk"])
     cpu_gib = mo.ui.slider(1, 256, value=20, label=t["cpu_gib"], show_value=True)

@@ -10,6 +10,7 @@ from kvtiers.wiring import (
     exports,
     lmcache_environment,
     lmcache_yaml,
+    server_command,
     settings,
     vllm_command,
 )
@@ -25,7 +26,7 @@ def test_environment_and_yaml_say_the_same(wiring: Wiring) -> None:
         assert json.loads(written) == values[key]
 
 
-@pytest.mark.parametrize("wiring", Wiring)
+@pytest.mark.parametrize("wiring", [wiring for wiring in Wiring if wiring.in_process])
 def test_every_wiring_pins_a_hash_that_is_the_same_in_every_process(wiring: Wiring) -> None:
     assert settings(Plan(wiring, "m"))["pre_caching_hash_algorithm"] == "sha256"
 
@@ -45,7 +46,29 @@ def test_booleans_are_written_so_that_lmcache_reads_them() -> None:
 def test_the_command_survives_the_shell() -> None:
     words = [word for word in shlex.split(vllm_command(Plan(Wiring.CPU, "a model's name"))) if word != "\n"]
     assert words[:3] == ["vllm", "serve", "a model's name"]
-    assert json.loads(words[-1]) == {"kv_connector": "LMCacheConnectorV1", "kv_role": "kv_both"}
+    assert json.loads(words[-1]) == {
+        "kv_connector": "LMCacheConnectorV1",
+        "kv_role": "kv_both",
+        "kv_load_failure_policy": "recompute",
+    }
+
+
+def test_mp_mode_has_its_own_server_and_no_settings_in_the_engine() -> None:
+    plan = Plan(Wiring.MP_SERVER, "m", cpu_gib=8, disk_path="/mnt/kv")
+    assert settings(plan) == {}
+    assert json.loads(shlex.split(vllm_command(plan))[-1])["kv_connector"] == "LMCacheMPConnector"
+    command = server_command(plan)
+    assert command is not None
+    words = shlex.split(command)
+    assert words[words.index("--l1-size-gb") + 1] == "8"
+    assert json.loads(words[-1]) == {"type": "fs", "base_path": "/mnt/kv"}
+
+
+def test_vllms_own_tiers_count_bytes() -> None:
+    plan = Plan(Wiring.VLLM_TIERING, "m", cpu_gib=2, disk_path="/mnt/kv")
+    extra = json.loads(shlex.split(vllm_command(plan))[-1])["kv_connector_extra_config"]
+    assert extra["cpu_bytes_to_use"] == 2 * 1024**3
+    assert extra["secondary_tiers"] == [{"type": "fs", "root_dir": "/mnt/kv"}]
 
 
 def test_exports_survive_the_shell() -> None:

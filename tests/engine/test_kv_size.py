@@ -9,7 +9,7 @@ import pytest
 from kvtiers.model import VllmOptions, kv_spec, reserve
 from kvtiers.model.public import public_models
 from tests.engine.kv_size.cases import CASES, Case, engine_arguments
-from tests.engine.kv_size.python import run_in_engine
+from tests.engine.python import run_in_engine
 
 pytestmark = pytest.mark.engine
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.engine
 def started() -> dict[str, dict[str, Any]]:
     """What the engine said, by case; one process starts it for each."""
     cases = [{"name": case.name, "config": case.config, "arguments": engine_arguments(case)} for case in CASES]
-    return run_in_engine("start_vllm.py", cases)
+    return run_in_engine("kv_size/start_vllm.py", cases)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -109,7 +109,7 @@ DEPLOYMENTS = (
 @pytest.fixture(scope="module")
 def planned() -> dict[str, dict[str, Any]]:
     """What vLLM's cache code makes of the deployments, by name."""
-    return run_in_engine("spec_vllm.py", [deployment.case() for deployment in DEPLOYMENTS])
+    return run_in_engine("kv_size/spec_vllm.py", [deployment.case() for deployment in DEPLOYMENTS])
 
 
 @pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=lambda deployment: deployment.name)

@@ -20,9 +20,9 @@ def interpreter() -> Path:
 
 
 def run_in_engine(script: str, cases: list[dict[str, Any]], timeout_s: float = 600) -> dict[str, dict[str, Any]]:
-    """Results by case name of a script beside this file: JSON cases in, one JSON object a line out."""
+    """Results by case name of a script, by its path from this folder: JSON cases in, one JSON object a line out."""
     done = subprocess.run(
-        [interpreter(), Path(__file__).with_name(script)],
+        [interpreter(), Path(__file__).parent / script],
         input=json.dumps(cases),
         capture_output=True,
         text=True,

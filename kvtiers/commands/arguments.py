@@ -1,0 +1,33 @@
+"""Arguments that several commands take."""
+
+import argparse
+
+from kvtiers.doctor.texts import LANGUAGES
+from kvtiers.errors import KvtiersError
+from kvtiers.model import kv_spec, read_config
+from kvtiers.units import positive
+
+
+def language_argument(parser: argparse.ArgumentParser) -> None:
+    """``--language``, for the words; ids and values are the same in all."""
+    parser.add_argument("--language", choices=list(LANGUAGES), default="en", help="of the words")
+
+
+def model_arguments(parser: argparse.ArgumentParser) -> None:
+    """A model by its config.json, or by a number."""
+    parser.add_argument("config", nargs="?", metavar="CONFIG", help="config.json: a path, a folder, or the text itself")
+    parser.add_argument("--kv-bytes-per-token", type=float, metavar="N", help="instead of CONFIG")
+    parser.add_argument("--kv-dtype", metavar="TYPE", help="of the KV; the config's by default")
+
+
+def kv_bytes_per_token(options: argparse.Namespace) -> float:
+    """From the arguments of ``model_arguments``: bytes of all layers and ranks.
+
+    Raises:
+        KvtiersError: neither or both given, or a config that cannot be used.
+    """
+    if (options.config is None) == (options.kv_bytes_per_token is None):
+        raise KvtiersError("give the model's CONFIG or --kv-bytes-per-token, one of the two")
+    if options.config is None:
+        return positive("kv_bytes_per_token", options.kv_bytes_per_token)
+    return kv_spec(read_config(options.config), options.kv_dtype).bytes_per_token

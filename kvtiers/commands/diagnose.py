@@ -1,0 +1,152 @@
+"""``kvtiers diagnose LOG``: what a server's log says about its KV tiers, and what to do."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from kvtiers.commands.arguments import language_argument
+from kvtiers.doctor.diagnosis import Diagnosis, conclude, explained
+from kvtiers.doctor.log_reader import read_log, read_log_file
+from kvtiers.doctor.log_state import Request
+from kvtiers.doctor.texts import text
+from kvtiers.errors import KvtiersError
+
+_SHOWN_SETTINGS = (
+    "chunk_size",
+    "local_cpu",
+    "max_local_cpu_size",
+    "local_disk",
+    "max_local_disk_size",
+    "remote_storage_plugins",
+    "pre_caching_hash_algorithm",
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("logs", nargs="+", metavar="LOG", help="a server's log, gzip or not; - reads standard input")
+    parser.add_argument("--requests", type=int, default=20, metavar="N", help="how many of the last requests to show")
+    language_argument(parser)
+    parser.add_argument("--json", action="store_true", help="print it as JSON, one object a log")
+
+
+def run(options: argparse.Namespace) -> tuple[str, int]:
+    """The command's output, and 1 when a log shows a problem.
+
+    Raises:
+        KvtiersError: for a log that cannot be read, or that is none.
+    """
+    if options.requests < 0:
+        raise KvtiersError(f"--requests must be 0 or more, got {options.requests}")
+    outputs, status = [], 0
+    for name in options.logs:
+        if name == "-":
+            log, cut_off = read_log(sys.stdin.buffer, "standard input", options.requests)
+        else:
+            log, cut_off = read_log_file(Path(name), options.requests)
+        diagnosis = conclude(log, cut_off)
+        status |= bool(diagnosis.problems)
+        if options.json:
+            outputs.append(json.dumps(to_json(diagnosis, options.language), ensure_ascii=False))
+        else:
+            outputs.append(_text(diagnosis, options.language))
+    return "\n\n".join(outputs) if not options.json else "\n".join(outputs), status
+
+
+def to_json(diagnosis: Diagnosis, language: str = "en") -> dict[str, Any]:
+    """Everything the command knows."""
+    log, start, speeds = diagnosis.log, diagnosis.log.start, diagnosis.speeds
+    return {
+        "verdict": diagnosis.verdict.to_json(language),
+        "problems": [problem.to_json(language) for problem in diagnosis.problems],
+        "starts": log.start_count,
+        "vllm": start.vllm or None,
+        "lmcache": start.lmcache or None,
+        "connector": start.connector or None,
+        "settings": {name: start.settings[name] for name in _SHOWN_SETTINGS if name in start.settings},
+        "backends": sorted(start.backends),
+        "pool_tokens": start.pool_tokens or None,
+        "requests": {kind.value: count for kind, count in sorted(log.kinds.items())},
+        "tokens": dict(sorted(log.tokens.items())),
+        "stored_gib": log.stored_gib,
+        "retrieved_gib": log.retrieved_gib,
+        "retrieve_gib_per_s": log.retrieved_gib / log.retrieve_s if log.retrieve_s else None,
+        "prefill_tokens_per_s": speeds.prefill,
+        "load_tokens_per_s": speeds.load,
+        "ceiling": speeds.ceiling,
+        "own_hit_rate_percent": log.own_hit_rate,
+        "external_hit_rate_percent": log.external_hit_rate,
+        "warnings": explained(log, [name for name, _ in log.warnings.most_common()], language),
+        "last_requests": [_request(request) for request in log.finished],
+        "cut_off": diagnosis.cut_off,
+    }
+
+
+def _request(request: Request) -> dict[str, Any]:
+    return {
+        "id": request.id,
+        "kind": request.kind.value,
+        "total": request.total,
+        "computed": request.computed,
+        "hit": request.hit,
+        "load": request.load,
+        "stored": request.stored,
+        "retrieved": request.retrieved,
+        "retrieve_s": request.retrieve_s,
+        "retrieve_tokens_per_s": request.retrieve_tokens_per_s,
+    }
+
+
+def _text(diagnosis: Diagnosis, language: str) -> str:
+    said = to_json(diagnosis, language)
+
+    def words(key: str, **values: Any) -> str:
+        return text(f"log.{key}", language, values)
+
+    lines = [f"{words('head.' + name)}: {said[name] or '-'}" for name in ("vllm", "lmcache", "connector")]
+    lines += [f"{words('head.settings')}: " + ", ".join(f"{name} {value}" for name, value in said["settings"].items())]
+    lines += [f"{words('head.backends')}: {', '.join(said['backends']) or '-'}"]
+    if said["last_requests"]:
+        lines += ["", *_table(said["last_requests"], language)]
+    if said["requests"]:
+        lines += ["", ", ".join(f"{words('kind.' + kind)} {count}" for kind, count in said["requests"].items())]
+    if said["own_hit_rate_percent"] is not None:
+        external = said["external_hit_rate_percent"]
+        lines.append(
+            words("head.rates", own=said["own_hit_rate_percent"], external="-" if external is None else external)
+        )
+    if said["ceiling"]:
+        lines.append(
+            words(
+                "head.speeds",
+                prefill=said["prefill_tokens_per_s"],
+                load=said["load_tokens_per_s"],
+                ceiling=said["ceiling"],
+            )
+        )
+    lines += [""] * bool(said["warnings"])
+    for warning in said["warnings"][:20]:
+        lines.append(f"{warning['times']} x {warning['meaning'] or warning['first']}")
+    for conclusion in diagnosis.problems or (diagnosis.verdict,):
+        lines += [
+            "",
+            f"{conclusion.what(language)} [{conclusion.id}]",
+            f"  {words('head.next')}: {conclusion.next_step(language)}",
+        ]
+    if diagnosis.cut_off:
+        lines += ["", words("head.cut_off")]
+    return "\n".join(lines)
+
+
+def _table(requests: list[dict[str, Any]], language: str) -> list[str]:
+    names = ("total", "computed", "hit", "load", "stored", "retrieved")
+    width = max(len(request["id"]) for request in requests)
+    head = " ".join(f"{name:>9}" for name in names)
+    rows = [f"{'':<{width}} {head}  {'tokens/s':>9}"]
+    for request in requests:
+        counts = " ".join(f"{request[name]:>9,}" for name in names)
+        speed = f"{request['retrieve_tokens_per_s']:>9,.0f}" if request["retrieve_tokens_per_s"] else " " * 9
+        rows.append(f"{request['id']:<{width}} {counts}  {speed}  {text('log.kind.' + request['kind'], language, {})}")
+    return rows

@@ -1,0 +1,71 @@
+"""``kvtiers lint FILE…``: what is wrong with a vLLM command, LMCache's settings, or the files that hold them."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from kvtiers.commands.arguments import language_argument
+from kvtiers.doctor import Facts, Finding, Source, lint
+from kvtiers.doctor.texts import text
+from kvtiers.errors import KvtiersError
+from kvtiers.model import kv_spec, read_config
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="script, command, .env, compose file, lmcache.yaml; - reads a text"
+    )
+    parser.add_argument("--prefix-tokens", type=int, metavar="N", help="your longest prefix, to judge buffer and chunk")
+    parser.add_argument("--config", metavar="CONFIG", help="the model's config.json, to judge the buffer")
+    parser.add_argument("--drive-free-gib", type=float, metavar="GIB", help="free space on the drive of local_disk")
+    parser.add_argument("--mounts", type=Path, metavar="FILE", help="the server's /proc/mounts, to see which drive")
+    language_argument(parser)
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+
+
+def run(options: argparse.Namespace) -> tuple[str, int]:
+    """The command's output, and 1 when there are findings.
+
+    Raises:
+        KvtiersError: for a file or argument that cannot be used.
+    """
+    facts = Facts(
+        prefix_tokens=options.prefix_tokens,
+        kv_bytes_per_token=kv_spec(read_config(options.config)).bytes_per_token if options.config else None,
+        drive_gib=options.drive_free_gib,
+        mounts=_read(str(options.mounts)) if options.mounts else "",
+    )
+    found = lint([Source("stdin" if name == "-" else name, _read(name)) for name in options.files], facts)
+    if options.json:
+        output = json.dumps([finding.to_json(options.language) for finding in found], indent=2, ensure_ascii=False)
+    else:
+        output = "\n\n".join(show(finding, options.language) for finding in found) or text(
+            "lint.clean", options.language, {}
+        )
+    return output, 1 if found else 0
+
+
+def show(finding: Finding, language: str) -> str:
+    """A finding for people."""
+    line = f", {text('lint.line', language, {'line': finding.line})}" if finding.line else ""
+    severity, label = text(f"severity.{finding.severity}", language, {}), "  {}: {}"
+    return "\n".join(
+        [
+            f"{finding.source}{line}: {severity}: {finding.what(language)} [{finding.id}]",
+            label.format(text("lint.why", language, {}), finding.why(language)),
+            label.format(text("lint.fix", language, {}), finding.fix(language)),
+            label.format(text("lint.lesson", language, {}), finding.lesson),
+        ]
+    )
+
+
+def _read(name: str) -> str:
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise KvtiersError(f"cannot read {name}: {error.strerror or error}") from None
+    if b"\0" in data:
+        raise KvtiersError(f"{name} is not text")
+    return data.decode("utf-8-sig", errors="replace")

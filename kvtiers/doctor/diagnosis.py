@@ -1,0 +1,189 @@
+"""From what a log said to what is wrong: problems, most telling first, or what went well."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from kvtiers.doctor.log_state import Kind, Log, Start
+from kvtiers.doctor.texts import all_texts, text
+from kvtiers.version_pairs import known_pairs, verdict
+
+_INIT_FAILED = ("no_connector_for_device", "init_failed", "init_components_failed")
+_LOAD_FAILED = ("kv_load_failure", "file_lost", "chunk_load_failed", "mp_keys_lost", "mp_short_read")
+_HASH_WARNINGS = ("hash_fallback", "hash_without_seed")
+_RETRIES_THAT_HANG = 3
+_LITTLE = 1.5
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """An id of the doctor's texts (``log.verdict.<id>``) with its values."""
+
+    id: str
+    values: dict[str, Any] = field(default_factory=dict)
+
+    def what(self, language: str = "en") -> str:
+        """What it is, in plain words."""
+        return text(f"log.verdict.{self.id}.what", language, self.values)
+
+    def next_step(self, language: str = "en") -> str:
+        """What to do now."""
+        return text(f"log.verdict.{self.id}.next", language, self.values)
+
+    def to_json(self, language: str = "en") -> dict[str, Any]:
+        """With its words."""
+        return {"id": self.id, "values": self.values, "what": self.what(language), "next": self.next_step(language)}
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """Medians in tokens per second, None where the log does not show them. ``ceiling``: load over prefill."""
+
+    prefill: float | None
+    load: float | None
+
+    @property
+    def ceiling(self) -> float | None:
+        """How much faster a token is loaded than computed: no reuse can gain more."""
+        return self.load / self.prefill if self.load and self.prefill else None
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """``problems`` is empty where all is well; ``verdict`` is the first of them, or what went well."""
+
+    log: Log
+    verdict: Conclusion
+    problems: tuple[Conclusion, ...]
+    speeds: Speeds
+    cut_off: bool = False
+
+
+def conclude(log: Log, cut_off: bool = False) -> Diagnosis:
+    """Judge a log."""
+    speeds = Speeds(*(median(rates) if rates else None for rates in (log.prefill_rates, log.load_rates)))
+    problems = tuple(_problems(log))
+    return Diagnosis(log, problems[0] if problems else _good(log, speeds), problems, speeds, cut_off)
+
+
+def _problems(log: Log) -> Iterator[Conclusion]:
+    start, warnings = log.start, log.warnings
+    yield from _never_ran(log, start)
+    if warnings["abort_crash"]:
+        yield Conclusion("abort_crash")
+    elif warnings["engine_dead"]:
+        yield Conclusion("engine_dead")
+    if warnings["staging_exhausted"] >= _RETRIES_THAT_HANG:
+        values = {"times": warnings["staging_exhausted"], "gib": start.settings.get("max_local_cpu_size", "?")}
+        yield Conclusion("staging_exhausted", values)
+    failures = log.kinds[Kind.FAILED_LOAD] + sum(warnings[name] for name in _LOAD_FAILED)
+    if failures:
+        yield Conclusion("load_failures", {"times": failures})
+    no_disk = _asked_for_a_disk_it_has_not(start)
+    if no_disk:
+        yield Conclusion("no_disk_tier", {"limit": start.settings.get("max_local_disk_size", "?")})
+    else:
+        yield from _misses(log, start)
+    if log.kinds[Kind.UNPROVEN]:
+        yield Conclusion("unproven", {"requests": log.kinds[Kind.UNPROVEN]})
+
+
+def _never_ran(log: Log, start: Start) -> Iterator[Conclusion]:
+    warnings = log.warnings
+    if warnings["unsupported_connector"] or warnings["offloading_needs_gpu"]:
+        name = "unsupported_connector" if warnings["unsupported_connector"] else "offloading_needs_gpu"
+        yield Conclusion(name)
+    failed_import = next((log.samples[name] for name in ("import_failed", "import_name") if warnings[name]), "")
+    if "lmcache" in failed_import or "vllm" in failed_import:
+        yield Conclusion("version_mismatch", {"line": failed_import[-160:]})
+    pair = verdict(start.vllm, start.lmcache, known_pairs()) if start.vllm and start.lmcache else None
+    if pair and not pair.works:
+        yield Conclusion("known_bad_pair", {"vllm": start.vllm, "lmcache": start.lmcache, "what": pair.what})
+    if any(warnings[name] for name in _INIT_FAILED) or warnings["lookup_timeout"] > 1:
+        yield Conclusion("degraded", {"waits": warnings["lookup_timeout"]})
+    elif warnings["mp_degraded"] or warnings["mp_lookup_timeout"]:
+        yield Conclusion("mp_server_gone", {"times": warnings["mp_degraded"] + warnings["mp_lookup_timeout"]})
+    nothing_of_lmcache = not start.connector and not log.kinds and not start.lmcache and not _mp(log)
+    if (
+        nothing_of_lmcache
+        and (log.start_count or log.own_hit_rate is not None)
+        and not warnings["unsupported_connector"]
+    ):
+        yield Conclusion("no_connector")
+
+
+def _asked_for_a_disk_it_has_not(start: Start) -> bool:
+    asked = bool(start.settings.get("local_disk"))
+    return asked and "LocalDiskBackend" not in start.backends and not start.disk_path
+
+
+def _misses(log: Log, start: Start) -> Iterator[Conclusion]:
+    """Stored and not found again: why?"""
+    missed = log.kinds[Kind.MISSED_STORED]
+    warned = any(log.warnings[name] for name in _HASH_WARNINGS)
+    if len(start.none_hashes) > 1 or (missed and warned and not start.tier_hits):
+        yield Conclusion("hash_drift", {"missed": missed})
+    elif missed:
+        yield Conclusion("stored_but_missed", {"missed": missed})
+    elif start.missed_lengths_of_earlier and not start.tier_hits:
+        yield Conclusion("lost_at_restart", {"missed": start.missed_lengths_of_earlier})
+    elif start.missed_lengths and not start.tier_hits and start.stores and not log.kinds[Kind.ENGINE_HIT]:
+        yield Conclusion("prompts_differ", {"missed": start.missed_lengths})
+    elif log.kinds[Kind.TOO_SHORT] * 2 > sum(log.kinds.values()):
+        chunk = int(start.settings.get("chunk_size") or 256)
+        yield Conclusion("too_short", {"requests": log.kinds[Kind.TOO_SHORT], "chunk": chunk})
+
+
+def _good(log: Log, speeds: Speeds) -> Conclusion:
+    kinds, tokens = log.kinds, log.tokens
+    loaded_requests = kinds[Kind.TIER_HIT] + kinds[Kind.PARTIAL]
+    if loaded_requests or tokens["mp_loaded"]:
+        gain = _typical_gain(log, speeds)
+        values: dict[str, Any] = {"requests": loaded_requests, "tokens": tokens["loaded"] + tokens["mp_loaded"]}
+        if gain is not None and speeds.ceiling is not None:
+            values |= {"gain": gain, "ceiling": speeds.ceiling}
+            return Conclusion("little_gain" if gain < _LITTLE else "works", values)
+        return Conclusion("works_unmeasured", values)
+    if not kinds and not _mp(log):
+        if log.external_hit_rate is not None:
+            return Conclusion("rates_only", {"external": log.external_hit_rate})
+        return Conclusion("no_requests")
+    if kinds[Kind.ENGINE_HIT]:
+        return Conclusion("engine_only", {"requests": kinds[Kind.ENGINE_HIT]})
+    return Conclusion("no_reuse", {"requests": sum(kinds.values()) + tokens["mp_lookups"]})
+
+
+def _typical_gain(log: Log, speeds: Speeds) -> float | None:
+    """Of the last tier hits, the median of computed whole over loaded and the rest computed."""
+    if not speeds.prefill:
+        return None
+    gains = [
+        (request.total / speeds.prefill)
+        / (request.retrieve_s + (request.total - request.computed - request.retrieved) / speeds.prefill)
+        for request in log.tier_hits
+    ]
+    return median(gains) if gains else None
+
+
+def _mp(log: Log) -> bool:
+    return any(log.tokens[name] for name in ("mp_stored", "mp_loaded", "mp_lookups"))
+
+
+def explained(log: Log, names: Sequence[str], language: str) -> list[dict[str, Any]]:
+    """Warnings with how often, the first line, and for known ones what they mean."""
+    known = text_names(language)
+    return [
+        {
+            "id": name,
+            "times": log.warnings[name],
+            "first": log.samples[name][:400],
+            "meaning": text(f"log.warning.{name}", language, {}) if name in known else None,
+        }
+        for name in names
+    ]
+
+
+def text_names(language: str) -> frozenset[str]:
+    """Warnings with words of their own."""
+    return frozenset(all_texts(language)["log"]["warning"])

@@ -1,0 +1,59 @@
+"""What LMCache 0.5.6 and vLLM 0.32.0 know by name; the tables are in lmcache_settings.toml."""
+
+import difflib
+import tomllib
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    return tomllib.loads(files("kvtiers.doctor").joinpath("lmcache_settings.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def kinds() -> dict[str, str]:
+    """Setting -> how LMCache reads it: bool, int, float, str, path, list or json."""
+    return {name: kind for kind, names in _tables()["kinds"].items() for name in names}
+
+
+def renamed() -> dict[str, str]:
+    """Old setting -> new one."""
+    return dict(_tables()["renamed"])
+
+
+def still_read() -> frozenset[str]:
+    """Old settings that LMCache still honours; it drops the other old names."""
+    return frozenset(_tables()["still_read"]["names"])
+
+
+def other_variables() -> frozenset[str]:
+    """LMCACHE_ variables, without the prefix, that are not settings."""
+    return frozenset(_tables()["other_variables"]["names"])
+
+
+def remote_schemes() -> frozenset[str]:
+    """What may stand before ``://`` in remote_url."""
+    return frozenset(_tables()["remote"]["schemes"])
+
+
+def remote_plugins() -> frozenset[str]:
+    """Kinds of remote_storage_plugins, what stands before the dot of a plugin's name."""
+    return frozenset(_tables()["remote"]["plugins"])
+
+
+def hash_names() -> frozenset[str]:
+    """Values of pre_caching_hash_algorithm that vLLM resolves, and builtin."""
+    return frozenset(_tables()["hash"]["names"])
+
+
+def connectors() -> frozenset[str]:
+    """KV connectors that vLLM registers."""
+    return frozenset(_tables()["vllm"]["connectors"])
+
+
+def nearest(name: str, candidates: Iterable[str]) -> str:
+    """The known name most like ``name``; empty where none is."""
+    return next(iter(difflib.get_close_matches(name, sorted(candidates), n=1, cutoff=0.6)), "")

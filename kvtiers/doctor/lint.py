@@ -1,0 +1,29 @@
+"""Checks settings before a server starts with them. Rules are in rules_engine, rules_settings and rules_safety."""
+
+from collections.abc import Sequence
+
+from kvtiers.doctor import rules_engine, rules_safety, rules_settings
+from kvtiers.doctor.findings import Finding
+from kvtiers.doctor.setup import Facts, setups
+from kvtiers.doctor.sources import Source, read_sources
+
+__all__ = ["Facts", "Finding", "Source", "lint"]
+
+
+def lint(sources: Sequence[Source], facts: Facts | None = None) -> list[Finding]:
+    """Everything to put right in ``sources``, read together as one deployment, worst first.
+
+    Raises:
+        KvtiersError: for a text that cannot be read, naming it and the line.
+    """
+    given = read_sources(sources)
+    found: list[Finding] = []
+    for setup in setups(given, facts or Facts()):
+        found += rules_engine.check(setup, given)
+        found += rules_settings.check(setup)
+        found += rules_safety.check_server(setup)
+    found += rules_engine.check_versions(given)
+    found += rules_safety.check_secrets(given)
+    order = {severity: rank for rank, severity in enumerate(("error", "warning", "note"))}
+    unique = {(finding.id, finding.source, finding.line, str(finding.values)): finding for finding in found}
+    return sorted(unique.values(), key=lambda finding: (order[finding.severity], finding.source, finding.line))

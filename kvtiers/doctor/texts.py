@@ -1,0 +1,22 @@
+"""The doctor's words, one file a language; ids and values come from the code."""
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+LANGUAGES = {"en": "texts_en.toml", "zh-TW": "texts_zh_tw.toml"}
+
+
+def text(key: str, language: str, values: dict[str, Any]) -> str:
+    """The words of ``key``, dots between its parts, with ``values`` filled in."""
+    found: Any = all_texts(language)
+    for part in key.split("."):
+        found = found[part]
+    return str(found).format(**values)
+
+
+@cache
+def all_texts(language: str) -> dict[str, Any]:
+    """Everything the doctor can say in ``language``, one of LANGUAGES."""
+    return tomllib.loads(files("kvtiers.doctor").joinpath(LANGUAGES[language]).read_text(encoding="utf-8"))

@@ -1,0 +1,411 @@
+"""Real logs are judged right, line by line; every known form is read; nothing in a log raises."""
+
+import gzip
+import io
+import json
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvtiers.__main__ import main
+from kvtiers.doctor.diagnosis import Diagnosis, conclude
+from kvtiers.doctor.log_reader import WARNINGS, read_log, read_log_text
+from kvtiers.doctor.log_state import Kind, Log
+from kvtiers.doctor.texts import LANGUAGES, all_texts
+from kvtiers.errors import KvtiersError
+
+DATA = Path(__file__).parent / "data" / "logs"
+REAL = Path(__file__).parents[2] / "lab" / "results" / "reference" / "cpu-tiny.log"
+STAMP = "[2026-11-29 14:06:{0:02d},{1:03d}] LMCache {2}: {3}"
+
+
+def diagnose(text: str) -> Diagnosis:
+    return conclude(read_log_text(text))
+
+
+def info(message: str, second: int = 0, level: str = "INFO") -> str:
+    return STAMP.format(second, 0, level, message)
+
+
+def lookup(request: str, *, total: int = 1330, computed: int = 0, hit: int = 0, load: int = 0) -> str:
+    return info(
+        f"Reqid: {request}, Total tokens {total}, Inference Engine computed tokens: {computed}, "
+        f"LMCache hit tokens: {hit}, need to load: {load}"
+    )
+
+
+def stored(request: str, tokens: int = 1280, second: int = 1) -> str:
+    return info(
+        f"[req_id={request}] Stored {tokens} out of total {tokens} tokens. size: 0.0195 GB, cost 5.8118 ms, "
+        "throughput: 3.3606 GB/s; offload_time: 4.9879 ms, put_time: 0.7646 ms",
+        second,
+    )
+
+
+def retrieved(request: str, tokens: int = 1280, required: int = 1280, cost_ms: float = 16.0) -> str:
+    return info(
+        f"[req_id={request}] Retrieved {tokens} out of {required} required tokens (from {tokens} total tokens). "
+        f"size: 0.0195 gb, cost {cost_ms:.4f} ms, throughput: 1.2009 GB/s;"
+    )
+
+
+ENGINE = "(EngineCore pid=7) INFO 11-29 15:17:55 [core.py:133] Initializing a V1 LLM engine (v0.32.0) with config: x"
+CONNECTOR = "(EngineCore pid=7) INFO 11-29 15:17:58 [factory.py:62] Creating v1 connector with name: LMCacheConnectorV1"
+SETTINGS = info(
+    "Creating LMCacheEngine with config: {'chunk_size': 256, 'local_cpu': False, 'max_local_cpu_size': 2.0, "
+    "'local_disk': '/mnt/kv', 'max_local_disk_size': 9.0, 'pd_allocation_timeout_sec': inf}"
+)
+DISK = info("Created backend: LocalDiskBackend (LocalDiskBackend)")
+START = "\n".join([ENGINE, CONNECTOR, SETTINGS, DISK])
+
+
+def test_the_labs_own_run_line_by_line() -> None:
+    """Cold, hit at once, two others, from disk: three times over, as the lab asks."""
+    with REAL.open("rb") as stream:
+        log, _ = read_log(stream, "log")
+    round_of_kinds = [Kind.COLD, Kind.ENGINE_HIT, Kind.COLD, Kind.COLD, Kind.TIER_HIT]
+    assert [request.kind for request in log.finished] == round_of_kinds * (len(log.finished) // 5)
+    assert len(log.finished) == REAL.read_text().count("Reqid: ")
+    for request in log.finished:
+        expected = {
+            Kind.COLD: (0, 0, 0, 1280, 0),
+            Kind.ENGINE_HIT: (1280, 1280, 0, 0, 0),
+            Kind.TIER_HIT: (0, 1280, 1280, 0, 1280),
+        }[request.kind]
+        assert (request.computed, request.hit, request.load, request.stored, request.retrieved) == expected
+    diagnosis = conclude(log)
+    assert (diagnosis.verdict.id, diagnosis.problems) == ("works", ())
+    assert (log.start.vllm, log.start.connector) == ("0.32.0", "LMCacheCPUConnectorV1")
+    assert log.start.backends == {"LocalCPUBackend", "LocalDiskBackend"}
+    assert diagnosis.speeds.ceiling is not None
+    assert diagnosis.speeds.ceiling > 10
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict", "status"),
+    [
+        ("limit0", "no_disk_tier", 1),
+        ("degraded", "degraded", 1),
+        ("builtin", "works", 0),
+        ("cpu", "works", 0),
+        ("short", "too_short", 1),
+    ],
+)
+def test_logs_of_real_faults(name: str, verdict: str, status: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagnose", "--json", str(DATA / f"{name}.log")]) == status
+    assert json.loads(capsys.readouterr().out)["verdict"]["id"] == verdict
+
+
+KINDS = [
+    ("cold", [lookup("r"), stored("r")], Kind.COLD),
+    ("engine hit", [lookup("r", computed=1280, hit=1280)], Kind.ENGINE_HIT),
+    ("tier hit", [lookup("r", hit=1280, load=1280), retrieved("r")], Kind.TIER_HIT),
+    ("both", [lookup("r", computed=512, hit=1280, load=768), retrieved("r", 768, 768)], Kind.PARTIAL),
+    ("plan only", [lookup("r", hit=1280, load=1280)], Kind.UNPROVEN),
+    ("short", [lookup("r", total=200)], Kind.TOO_SHORT),
+    ("stored before", [lookup("a"), stored("a"), lookup("r", computed=1280)], Kind.MISSED_STORED),
+    (
+        "below minimum",
+        [
+            "Reqid: r, Total tokens 300, Inference Engine computed tokens: 128, LMCache hit tokens: 256, but need to "
+            "load: 128 < min_retrieve 256, skip retrieve but record for save skip"
+        ],
+        Kind.SKIPPED,
+    ),
+    ("fewer than promised", [lookup("r", hit=1280, load=1280), retrieved("r", 512)], Kind.FAILED_LOAD),
+    (
+        "blocks lost",
+        [
+            lookup("r", hit=1280, load=1280),
+            info("Request r failed to load 256 tokens across 2 blocks", level="WARNING"),
+        ],
+        Kind.FAILED_LOAD,
+    ),
+    (
+        "glued message",
+        [
+            lookup("r", hit=1280, load=1280),
+            info("Request rThe number of retrieved tokens is less than the expected number of tokens!", level="ERROR"),
+        ],
+        Kind.FAILED_LOAD,
+    ),
+    (
+        "before the C field",
+        ["Reqid: r, Total tokens 1330, LMCache hit tokens: 1280, need to load: -1"],
+        Kind.ENGINE_HIT,
+    ),
+    (
+        "before request ids in transfers",
+        [
+            "Reqid: r, Total tokens 1330, LMCache hit tokens: 1280, need to load: 1280",
+            "Retrieved 1280 out of 1280 required tokens (from 1280 total tokens). size: 0.0195 gb, cost 16.2 ms",
+        ],
+        Kind.TIER_HIT,
+    ),
+    (
+        "layerwise",
+        [lookup("r", hit=1280, load=1280), info("[req_id=r] Retrieved 1280 out of 1280 out of total 1330 tokens")],
+        Kind.TIER_HIT,
+    ),
+    ("polled", [lookup("r"), lookup("r", hit=1280, load=1280), retrieved("r")], Kind.TIER_HIT),
+    (
+        "asynchronous",
+        ["Reqid: r, LMCache hit tokens: None.", lookup("r", hit=1280, load=1280), retrieved("r")],
+        Kind.TIER_HIT,
+    ),
+    ("MP mode", ["<resume-load> req=r apc=0 lmcache=1280 load=1280"], Kind.UNPROVEN),
+]
+
+
+@pytest.mark.parametrize(("lines", "kind"), [case[1:] for case in KINDS], ids=[case[0] for case in KINDS])
+def test_what_a_request_was(lines: list[str], kind: Kind) -> None:
+    assert read_log_text("\n".join(lines)).finished[-1].kind is kind
+
+
+def warning(message: str, level: str = "WARNING") -> str:
+    return info(message, level=level)
+
+
+VERDICTS = [
+    ("no_connector", [ENGINE, 'INFO: 127.0.0.1 - "POST /v1/completions HTTP/1.1" 200 OK']),
+    (
+        "unsupported_connector",
+        [ENGINE, "(EngineCore pid=9) ERROR ValueError: Unsupported connector type: LMCacheConnector"],
+    ),
+    (
+        "offloading_needs_gpu",
+        [ENGINE, "ERROR Exception: CPU Offloading is currently only supported on CUDA-alike and XPU GPUs"],
+    ),
+    ("version_mismatch", [ENGINE, "ModuleNotFoundError: No module named 'vllm.utils.torch_utils'"]),
+    (
+        "known_bad_pair",
+        [
+            ENGINE.replace("0.32.0", "0.11.0"),
+            info(
+                "LMCache initialized for role KVConnectorRole.WORKER with version 0.3.8, vllm version 0.11.0, lmcache x"
+            ),
+        ],
+    ),
+    ("degraded", [START, "RuntimeError: No supported cpu connector found."]),
+    ("degraded", [START, *[warning("Timeout occurred for rank 0, recreating all sockets.", "ERROR")] * 2]),
+    ("mp_server_gone", [START, warning("LMCache server is unhealthy — entering degraded mode")]),
+    (
+        "abort_crash",
+        [START, "    assert self.lmcache_engine is not None", "vllm.v1.engine.exceptions.EngineDeadError: dead"],
+    ),
+    ("engine_dead", [START, "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue"]),
+    (
+        "staging_exhausted",
+        [
+            START,
+            lookup("r", hit=1280, load=1280),
+            *[warning("No eviction candidates found in local cpu backend. Waiting for 0.1 seconds")] * 5,
+        ],
+    ),
+    (
+        "load_failures",
+        [
+            START,
+            "(EngineCore pid=9) ERROR 11-29 10:00:00 [scheduler.py:1] Failing 2 request(s) due to KV load failure "
+            "(failure_policy=fail, 512 tokens affected). Request IDs: {'a'}",
+        ],
+    ),
+    (
+        "no_disk_tier",
+        [
+            ENGINE,
+            CONNECTOR,
+            SETTINGS.replace("9.0", "0.0"),
+            info("Created backend: LocalCPUBackend (x)"),
+            lookup("r"),
+            stored("r"),
+        ],
+    ),
+    (
+        "hash_drift",
+        [START, info("Initialized NONE_HASH=11 from vLLM"), info("Initialized NONE_HASH=12 from vLLM"), lookup("r")],
+    ),
+    (
+        "hash_drift",
+        [
+            START,
+            warning("Using builtin hash without PYTHONHASHSEED set. For production environments"),
+            lookup("a"),
+            stored("a"),
+            lookup("b", computed=1280),
+        ],
+    ),
+    ("stored_but_missed", [START, lookup("a"), stored("a"), lookup("b", computed=1280)]),
+    ("lost_at_restart", [START, lookup("a"), stored("a"), START, lookup("b"), stored("b")]),
+    ("prompts_differ", [START, lookup("a"), stored("a"), lookup("b"), stored("b")]),
+    ("too_short", [START, lookup("a", total=200), lookup("b", total=120)]),
+    ("unproven", [START, lookup("a", hit=1280, load=1280)]),
+    ("works", [START, lookup("a"), stored("a", second=2), lookup("b", hit=1280, load=1280), retrieved("b")]),
+    (
+        "little_gain",
+        [START, lookup("a"), stored("a", second=1), lookup("b", hit=1280, load=1280), retrieved("b", cost_ms=900)],
+    ),
+    ("works_unmeasured", [START, lookup("b", hit=1280, load=1280), retrieved("b")]),
+    ("works_unmeasured", [info("Stored 1280 tokens in 0.020 seconds"), info("Retrieved 1280 tokens in 0.013 seconds")]),
+    ("engine_only", [START, lookup("a"), stored("a"), lookup("b", computed=1280, hit=1280)]),
+    ("no_reuse", [START, lookup("a"), stored("a"), lookup("b", total=900), stored("b", 768)]),
+    (
+        "no_reuse",
+        [info("Prefetch request completed (L1+L2): 0/5 retained keys (0 L1, 0 L2) in 1 ms (external_request_id=r, x)")],
+    ),
+    ("no_requests", [START]),
+    (
+        "rates_only",
+        [
+            ENGINE,
+            CONNECTOR.replace("LMCacheConnectorV1", "OffloadingConnector"),
+            "INFO 11-29 [loggers.py:1] Engine 000: Prefix cache hit rate: 22.1%, External prefix cache hit rate: 18.9%",
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("verdict", "lines"), VERDICTS, ids=[name for name, _ in VERDICTS])
+@pytest.mark.parametrize("prefix", ["", "vllm-1  | ", "Nov 29 14:06:56 host vllm[812]: ", "2026-11-29T14:06:56.123Z "])
+def test_verdicts_whatever_stands_before_the_lines(verdict: str, lines: list[str], prefix: str) -> None:
+    text = "\n".join(prefix + line for part in lines for line in part.splitlines())
+    assert diagnose(text).verdict.id == verdict
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_verdict_kind_and_warning_has_words(language: str) -> None:
+    texts = all_texts(language)["log"]
+    assert set(texts["verdict"]) == {name for name, _ in VERDICTS}
+    assert set(texts["kind"]) == {kind.value for kind in Kind}
+    assert set(texts["warning"]) == set(WARNINGS)
+    for _, lines in VERDICTS:
+        verdict = diagnose("\n".join(lines)).verdict
+        assert verdict.what(language)
+        assert verdict.next_step(language)
+
+
+def test_colours_do_not_matter() -> None:
+    plain = "\n".join([START, lookup("a"), stored("a", second=2), lookup("b", hit=1280, load=1280), retrieved("b")])
+    coloured = plain.replace("LMCache INFO: ", "LMCache INFO:\x1b[0m ").replace("[2026", "\x1b[32;20m[2026")
+    assert diagnose(coloured).verdict == diagnose(plain).verdict
+
+
+def test_the_quick_search_finds_what_reading_every_line_finds() -> None:
+    """Only the head of a log is read line by line: put one there that says nothing."""
+    for path in [REAL, *sorted(DATA.glob("*.log"))]:
+        text = path.read_text(errors="replace")
+        padded = ("nothing\n" * 40_000 + text).encode()
+        log, _ = read_log(io.BytesIO(padded), "log")
+        whole = read_log_text(text)
+        assert log.finished == whole.finished
+        assert {name: count for name, count in log.warnings.items() if name in WARNINGS} == {
+            name: count for name, count in whole.warnings.items() if name in WARNINGS
+        }
+        assert log.start == whole.start
+
+
+def test_gzip_and_a_gzip_cut_off() -> None:
+    packed = gzip.compress(REAL.read_bytes() + b"".join(b"%d\n" % number for number in range(200_000)))
+    whole, cut_off = read_log(io.BytesIO(packed), "log.gz")
+    assert not cut_off
+    part, cut_off = read_log(io.BytesIO(packed[:-20_000]), "log.gz")
+    assert cut_off
+    assert part.finished == whole.finished
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "empty"),
+        (b"\x7fELF\0\0\0", "not a text log"),
+        ("Reqid".encode("utf-16"), "UTF-16"),
+        (b"\x1f\x8b\x08\0broken", "damaged|no line"),
+        (b"hello\nworld\n", "no line of vLLM or LMCache"),
+    ],
+)
+def test_what_is_no_log_is_refused_in_plain_words(data: bytes, message: str) -> None:
+    with pytest.raises(KvtiersError, match=message):
+        read_log(io.BytesIO(data), "file")
+
+
+@pytest.mark.parametrize("shown", ["0", "2", "100"])
+def test_the_verdict_does_not_hang_on_how_many_requests_are_shown(
+    shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["diagnose", "--json", "--requests", shown, str(REAL)]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["verdict"]["id"], len(said["last_requests"])) == ("works", min(int(shown), 15))
+
+
+def test_passwords_in_addresses_are_not_repeated() -> None:
+    log = read_log_text(warning("Failed to connect to redis://user:hunter22@cache:6379/0"))
+    assert "hunter" not in f"{log.samples} {log.warnings}"
+    assert "cache:6379" in str(log.samples)
+
+
+def test_memory_does_not_grow_with_the_log() -> None:
+    once = REAL.read_bytes()
+
+    class Endless(io.RawIOBase):
+        left = 400
+
+        def read(self, size: int = -1) -> bytes:
+            self.left -= 1
+            number = str(self.left).encode()
+            return once.replace(b"kvtiers-", b"kvtiers-" + number + b"-") if self.left > 0 else b""
+
+    tracemalloc.start()
+    read_log(Endless(), "log", keep=20)  # type: ignore[arg-type]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20e6
+
+
+def read_any(text: str) -> Log | None:
+    try:
+        return read_log_text(text)
+    except KvtiersError:
+        return None
+
+
+@given(st.text(max_size=400))
+def test_any_text_is_read_or_is_no_log(text: str) -> None:
+    log = read_any(text)
+    assert log is None or conclude(log).verdict.what()
+
+
+LINES = [line for _, lines in VERDICTS for part in lines for line in part.splitlines()]
+
+
+@given(st.lists(st.sampled_from(LINES), max_size=12), st.data())
+def test_damaged_lines_never_raise(lines: list[str], data: st.DataObject) -> None:
+    text = "\n".join(lines)
+    start = data.draw(st.integers(0, len(text)))
+    text = text[:start] + data.draw(st.text(max_size=5)) + text[start + data.draw(st.integers(0, 30)) :]
+    log = read_any(text)
+    for language in LANGUAGES if log else ():
+        diagnosis = conclude(log)  # type: ignore[arg-type]
+        assert all(problem.what(language) for problem in (*diagnosis.problems, diagnosis.verdict))
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+    refused = ""
+    try:
+        read_log(io.BytesIO(data), "file")
+    except KvtiersError as error:
+        refused = str(error)
+    assert not refused or "file" in refused
+
+
+def test_the_command_reads_files_and_explains(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagnose", str(REAL)]) == 0
+    said = capsys.readouterr().out
+    assert "[works]" in said
+    assert "tier hit" in said
+    assert main(["diagnose", "--language", "zh-TW", str(DATA / "limit0.log")]) == 1
+    assert "磁碟層" in capsys.readouterr().out
+    assert main(["diagnose", str(tmp_path / "none.log")]) == 2
