@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.engine.kv_size.python import interpreter
+from tests.engine.python import interpreter
 
 pytestmark = pytest.mark.engine
 
