@@ -1,6 +1,7 @@
 """``python -m kvtiers COMMAND``: each command is a module of ``kvtiers.commands``, imported only when it is called."""
 
 import argparse
+import os
 import sys
 from importlib import import_module
 
@@ -32,7 +33,10 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"kvtiers {options.command}: {error}", file=sys.stderr)
         return 2
     output, status = (result, 0) if isinstance(result, str) else result
-    print(output)
+    try:
+        print(output, flush=True)
+    except BrokenPipeError:  # the reader, head or less, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return status
 
 

@@ -1,6 +1,8 @@
 """``python -m kvtiers size``: what a user types and reads."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -75,3 +77,8 @@ def test_bad_input_is_one_line_that_names_it(
     error = capsys.readouterr().err
     assert named in error
     assert error.count("\n") == 1
+
+
+def test_a_reader_that_stops_reading_is_no_error() -> None:
+    command = f"{sys.executable} -m kvtiers size '{LLAMA}' | true"
+    assert subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True).stderr == ""
