@@ -25,7 +25,7 @@ class EngineLog:
         """What LMCache logged about a finished request.
 
         Args:
-            request_id: as sent; the engine logs it as part of a longer id.
+            request_id: as sent; the engine logs it as ``cmpl-<request_id>-0…``.
             step: a cold request also waits for its ``Stored`` line, a reuse for its ``Retrieved`` line.
 
         Raises:
@@ -33,7 +33,7 @@ class EngineLog:
         """
         deadline = time.monotonic() + LOG_TIMEOUT_S
         while True:
-            lines = [line for line in self._new_lines() if request_id in line]
+            lines = [line for line in self._new_lines() if f"{request_id}-" in line]
             lookup = _last(parse_lookup, lines)
             retrieved, stored = _last(parse_retrieved, lines), _last(parse_stored, lines)
             awaited = {Step.COLD: stored, Step.SSD_REUSE: retrieved}.get(step, lookup)
