@@ -16,8 +16,14 @@ __generated_with = "0.25.2"
 app = marimo.App(width="full")
 
 with app.setup:
+    from html import escape
+
     import marimo as mo
 
+    from kvtiers.commands.lint import show
+    from kvtiers.doctor import Source, lint
+    from kvtiers.doctor.sources import Given, read_sources
+    from kvtiers.doctor.texts import text as doctor_text
     from kvtiers.errors import KvtiersError
     from kvtiers.wiring import (
         Plan,
@@ -66,6 +72,15 @@ def _():
         "note_restart_lost": "After a restart nothing is found again, even though the files are still there: warm up on purpose.",
         "note_restart_kept": "After a restart the KV is found again: same model, same layout, same hash.",
         "note_restart_empty": "A restart empties CPU RAM: warm up on purpose.",
+        "language": "en",
+        "check": """
+            ## Paste your own settings
+
+            A vLLM command, a script, a compose file, a `.env` or an `lmcache.yaml`. Nothing you paste leaves this page.
+        """,
+        "pasted": "Settings to check",
+        "settings_unread": "These settings can't be read. What is wrong:",
+        "nothing_to_check": "No vLLM command, no variable and no LMCache setting in this text.",
         "run": "Run it from a clone: `uvx marimo edit --sandbox notebooks/en/05_wire_it.py`",
     }
     return (t,)
@@ -157,6 +172,45 @@ def _(has_disk_tier, plan, t):
     ]
     mo.md(t["notes"] + "\n\n" + "".join(f"- {note}\n" for note in notes))
     return
+
+
+@app.cell(hide_code=True)
+def _(t):
+    mo.md(t["check"])
+    return
+
+
+@app.cell
+def _(t):
+    pasted = mo.ui.text_area(
+        "export LMCACHE_LOCAL_DISK=file:/mnt/nvme/lmcache\n"
+        "export LMCACHE_LOCAL_CPU=no\n"
+        "vllm serve Qwen/Qwen3-8B \\\n"
+        '  --kv-transfer-config \'{"kv_connector": "LMCacheConnector", "kv_role": "kv_both"}\'\n',
+        label=t["pasted"],
+        rows=6,
+        full_width=True,
+    )
+    pasted
+    return (pasted,)
+
+
+@app.cell
+def _(pasted, t):
+    try:
+        text = [Source("paste", pasted.value)]
+        mo.stop(read_sources(text) == Given(), mo.callout(t["nothing_to_check"], kind="danger"))
+        findings = lint(text)
+    except KvtiersError as error:
+        mo.stop(True, mo.callout(mo.vstack([t["settings_unread"], mo.plain_text(str(error))]), kind="danger"))
+
+    def card(finding):
+        kind = {"error": "danger", "warning": "warn", "note": "info"}[finding.severity]
+        return mo.callout(mo.Html(escape(show(finding, t["language"])).replace("\n", "<br>")), kind=kind)
+
+    clean = mo.callout(doctor_text("lint.clean", t["language"], {}), kind="success")
+    mo.vstack([*map(card, findings)] or [clean])
+    return (findings,)
 
 
 @app.cell(hide_code=True)

@@ -24,6 +24,9 @@ with app.setup:
 
     from kvtiers import charts
     from kvtiers.costs import ceiling_speedup
+    from kvtiers.doctor.diagnosis import conclude
+    from kvtiers.doctor.log_reader import read_log_text
+    from kvtiers.doctor.texts import text as doctor_text
     from kvtiers.errors import KvtiersError
     from kvtiers.evidence import Step
     from kvtiers.results import Arm, read_result
@@ -101,6 +104,15 @@ def _():
             - Drive: `fio --rw=read --bs=1M --direct=1 --size=4G --name=kv --directory=DIR`.
             - Ceiling = bandwidth / (throughput x KV bytes per token); discount = measured speedup / ceiling.
         """,
+        "language": "en",
+        "read": """
+            ## Paste your own log
+
+            Lines of a vLLM server with LMCache, as they are. Nothing you paste leaves this page.
+        """,
+        "pasted_log": "Server log",
+        "log_unread": "This log can't be read. What is wrong:",
+        "log_head": "| request | total | C | H | L | retrieved | what it was |",
         "run": "Run it from a clone: `uvx marimo edit --sandbox notebooks/en/06_prove_it.py`",
     }
     return (t,)
@@ -319,6 +331,50 @@ def _():
 def _(t):
     mo.accordion({t["solution_title"]: mo.md(t["solution"])})
     return
+
+
+@app.cell(hide_code=True)
+def _(t):
+    mo.md(t["read"])
+    return
+
+
+@app.cell
+def _(t):
+    _lines = (
+        "Reqid: cmpl-a, Total tokens 1330, Inference Engine computed tokens: 0, LMCache hit tokens: 0, need to load: 0",
+        "[req_id=cmpl-a] Stored 1280 out of total 1330 tokens. size: 0.0195 GB, cost 3.0600 ms, throughput: 6.38 GB/s",
+        "Reqid: cmpl-b, Total tokens 1330, Inference Engine computed tokens: 0, "
+        "LMCache hit tokens: 1280, need to load: 1280",
+        "[req_id=cmpl-b] Retrieved 1280 out of 1280 required tokens (from 1280 total tokens). "
+        "size: 0.0195 gb, cost 12.4000 ms, throughput: 1.5751 GB/s;",
+    )
+    pasted_log = mo.ui.text_area("\n".join(_lines), label=t["pasted_log"], rows=6, full_width=True)
+    pasted_log
+    return (pasted_log,)
+
+
+@app.cell
+def _(pasted_log, t):
+    try:
+        diagnosis = conclude(read_log_text(pasted_log.value))
+    except KvtiersError as error:
+        mo.stop(True, mo.callout(mo.vstack([t["log_unread"], mo.plain_text(str(error))]), kind="danger"))
+
+    def said(conclusion):
+        what, next_step = conclusion.what(t["language"]), conclusion.next_step(t["language"])
+        kind = "warn" if conclusion in diagnosis.problems else "info"
+        return mo.callout(mo.Html(f"<p><strong>{escape(what)}</strong></p><p>{escape(next_step)}</p>"), kind=kind)
+
+    def request_row(request):
+        tokens = request.total, request.computed, request.hit, request.load, request.retrieved
+        kind = doctor_text(f"log.kind.{request.kind}", t["language"], {})
+        return "| " + " | ".join(map(str, (escape(request.id), *tokens, kind))) + " |"
+
+    asked = [request_row(request) for request in list(diagnosis.log.finished)[-20:]]
+    requests = mo.md("\n".join([t["log_head"], "|---" * 7 + "|", *asked])).style({"overflow-x": "auto"})
+    mo.vstack([*map(said, diagnosis.problems or (diagnosis.verdict,)), *([requests] if asked else [])])
+    return (diagnosis,)
 
 
 @app.cell(hide_code=True)

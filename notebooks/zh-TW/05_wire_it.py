@@ -16,8 +16,14 @@ __generated_with = "0.25.2"
 app = marimo.App(width="full")
 
 with app.setup:
+    from html import escape
+
     import marimo as mo
 
+    from kvtiers.commands.lint import show
+    from kvtiers.doctor import Source, lint
+    from kvtiers.doctor.sources import Given, read_sources
+    from kvtiers.doctor.texts import text as doctor_text
     from kvtiers.errors import KvtiersError
     from kvtiers.wiring import (
         Plan,
@@ -65,6 +71,15 @@ def _():
         "note_restart_lost": "重新啟動後什麼都找不到，即使檔案還在：要主動暖機。",
         "note_restart_kept": "重新啟動後仍找得到 KV：同一個模型、同樣的配置、同樣的雜湊。",
         "note_restart_empty": "重新啟動會清空 CPU RAM：要主動暖機。",
+        "language": "zh-TW",
+        "check": """
+            ## 貼上你自己的設定
+
+            vLLM 指令、腳本、compose 檔、`.env` 或 `lmcache.yaml` 都可以。貼上的內容不會離開這個網頁。
+        """,
+        "pasted": "要檢查的設定",
+        "settings_unread": "這些設定讀不懂。問題是：",
+        "nothing_to_check": "這段文字裡沒有 vLLM 指令，也沒有環境變數或 LMCache 的設定。",
         "run": "從 clone 下來的專案執行：`uvx marimo edit --sandbox notebooks/zh-TW/05_wire_it.py`",
     }
     return (t,)
@@ -156,6 +171,45 @@ def _(has_disk_tier, plan, t):
     ]
     mo.md(t["notes"] + "\n\n" + "".join(f"- {note}\n" for note in notes))
     return
+
+
+@app.cell(hide_code=True)
+def _(t):
+    mo.md(t["check"])
+    return
+
+
+@app.cell
+def _(t):
+    pasted = mo.ui.text_area(
+        "export LMCACHE_LOCAL_DISK=file:/mnt/nvme/lmcache\n"
+        "export LMCACHE_LOCAL_CPU=no\n"
+        "vllm serve Qwen/Qwen3-8B \\\n"
+        '  --kv-transfer-config \'{"kv_connector": "LMCacheConnector", "kv_role": "kv_both"}\'\n',
+        label=t["pasted"],
+        rows=6,
+        full_width=True,
+    )
+    pasted
+    return (pasted,)
+
+
+@app.cell
+def _(pasted, t):
+    try:
+        text = [Source("paste", pasted.value)]
+        mo.stop(read_sources(text) == Given(), mo.callout(t["nothing_to_check"], kind="danger"))
+        findings = lint(text)
+    except KvtiersError as error:
+        mo.stop(True, mo.callout(mo.vstack([t["settings_unread"], mo.plain_text(str(error))]), kind="danger"))
+
+    def card(finding):
+        kind = {"error": "danger", "warning": "warn", "note": "info"}[finding.severity]
+        return mo.callout(mo.Html(escape(show(finding, t["language"])).replace("\n", "<br>")), kind=kind)
+
+    clean = mo.callout(doctor_text("lint.clean", t["language"], {}), kind="success")
+    mo.vstack([*map(card, findings)] or [clean])
+    return (findings,)
 
 
 @app.cell(hide_code=True)

@@ -24,6 +24,9 @@ with app.setup:
 
     from kvtiers import charts
     from kvtiers.costs import ceiling_speedup
+    from kvtiers.doctor.diagnosis import conclude
+    from kvtiers.doctor.log_reader import read_log_text
+    from kvtiers.doctor.texts import text as doctor_text
     from kvtiers.errors import KvtiersError
     from kvtiers.evidence import Step
     from kvtiers.results import Arm, read_result
@@ -99,6 +102,15 @@ def _():
             - 硬碟：`fio --rw=read --bs=1M --direct=1 --size=4G --name=kv --directory=DIR`。
             - 上限＝頻寬／（吞吐量 x 每個 token 的 KV 位元組數）；折扣＝實測加速／上限。
         """,
+        "language": "zh-TW",
+        "read": """
+            ## 貼上你自己的日誌
+
+            vLLM 伺服器搭配 LMCache 的日誌，原樣貼上即可。貼上的內容不會離開這個網頁。
+        """,
+        "pasted_log": "伺服器日誌",
+        "log_unread": "這份日誌讀不懂。問題是：",
+        "log_head": "| 請求 | 總數 | C | H | L | 已載回 | 是什麼 |",
         "run": "從 clone 下來的專案執行：`uvx marimo edit --sandbox notebooks/zh-TW/06_prove_it.py`",
     }
     return (t,)
@@ -317,6 +329,50 @@ def _():
 def _(t):
     mo.accordion({t["solution_title"]: mo.md(t["solution"])})
     return
+
+
+@app.cell(hide_code=True)
+def _(t):
+    mo.md(t["read"])
+    return
+
+
+@app.cell
+def _(t):
+    _lines = (
+        "Reqid: cmpl-a, Total tokens 1330, Inference Engine computed tokens: 0, LMCache hit tokens: 0, need to load: 0",
+        "[req_id=cmpl-a] Stored 1280 out of total 1330 tokens. size: 0.0195 GB, cost 3.0600 ms, throughput: 6.38 GB/s",
+        "Reqid: cmpl-b, Total tokens 1330, Inference Engine computed tokens: 0, "
+        "LMCache hit tokens: 1280, need to load: 1280",
+        "[req_id=cmpl-b] Retrieved 1280 out of 1280 required tokens (from 1280 total tokens). "
+        "size: 0.0195 gb, cost 12.4000 ms, throughput: 1.5751 GB/s;",
+    )
+    pasted_log = mo.ui.text_area("\n".join(_lines), label=t["pasted_log"], rows=6, full_width=True)
+    pasted_log
+    return (pasted_log,)
+
+
+@app.cell
+def _(pasted_log, t):
+    try:
+        diagnosis = conclude(read_log_text(pasted_log.value))
+    except KvtiersError as error:
+        mo.stop(True, mo.callout(mo.vstack([t["log_unread"], mo.plain_text(str(error))]), kind="danger"))
+
+    def said(conclusion):
+        what, next_step = conclusion.what(t["language"]), conclusion.next_step(t["language"])
+        kind = "warn" if conclusion in diagnosis.problems else "info"
+        return mo.callout(mo.Html(f"<p><strong>{escape(what)}</strong></p><p>{escape(next_step)}</p>"), kind=kind)
+
+    def request_row(request):
+        tokens = request.total, request.computed, request.hit, request.load, request.retrieved
+        kind = doctor_text(f"log.kind.{request.kind}", t["language"], {})
+        return "| " + " | ".join(map(str, (escape(request.id), *tokens, kind))) + " |"
+
+    asked = [request_row(request) for request in list(diagnosis.log.finished)[-20:]]
+    requests = mo.md("\n".join([t["log_head"], "|---" * 7 + "|", *asked])).style({"overflow-x": "auto"})
+    mo.vstack([*map(said, diagnosis.problems or (diagnosis.verdict,)), *([requests] if asked else [])])
+    return (diagnosis,)
 
 
 @app.cell(hide_code=True)

@@ -1,3 +1,6 @@
+from html import unescape
+
+from kvtiers import wiring
 from tests.notebooks.conftest import Runner
 
 
@@ -11,3 +14,25 @@ def test_a_relative_path_gets_one_message(run: Runner) -> None:
     notebook = run("05_wire_it", disk_path="cache")
     assert "values" not in notebook.names
     assert "disk_path" in notebook.shown
+
+
+def test_pasted_settings_are_checked_in_the_pages_language(run: Runner, language: str) -> None:
+    notebook = run("05_wire_it", language, pasted="export LMCACHE_LOCAL_DISK=file:///mnt/nvme/<i>kv</i>\n")
+    found = {finding.id: finding for finding in notebook.names["findings"]}
+    assert "disk_without_limit" in found
+    assert found["disk_without_limit"].fix(language) in unescape(unescape(notebook.shown))
+    assert "<i>kv" not in notebook.shown
+
+
+def test_good_settings_get_no_finding(run: Runner) -> None:
+    good = run("05_wire_it").names
+    plan, values = good["plan"], good["values"]
+    environment = wiring.shared_environment() | wiring.lmcache_environment(values)
+    pasted = wiring.exports(environment) + wiring.vllm_command(plan)
+    assert run("05_wire_it", pasted=pasted).names["findings"] == []
+
+
+def test_text_without_settings_gets_a_message(run: Runner, language: str) -> None:
+    notebook = run("05_wire_it", language, pasted="hello")
+    assert "findings" not in notebook.names
+    assert notebook.names["t"]["nothing_to_check"] in notebook.shown

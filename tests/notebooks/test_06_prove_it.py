@@ -11,6 +11,7 @@ from tests.core import builders
 from tests.notebooks.conftest import NOTEBOOKS, Runner
 
 RESULT = dump(builders.result())
+REAL_LOG = NOTEBOOKS.parent / "lab" / "results" / "reference" / "cpu-tiny.log"
 PROVE_IT = NOTEBOOKS / "en" / "06_prove_it.py"
 
 
@@ -24,7 +25,7 @@ def test_shows_a_dropped_result(run: Runner, language: str) -> None:
 
 
 def test_shows_the_evidence_of_every_sample(run: Runner) -> None:
-    shown = run("06_prove_it", dropped=RESULT.encode()).shown
+    shown = run("06_prove_it", dropped=RESULT.encode(), pasted_log="").shown
     assert shown.count("<tr>") == 1 + len(builders.result().samples)
 
 
@@ -69,3 +70,15 @@ def test_bad_file_gets_one_message(run: Runner, language: str, content: bytes) -
 def test_formula(run: Runner) -> None:
     formula = run("06_prove_it", dropped=RESULT.encode())["discount"]
     assert formula(2.3, 10.2) == costs.effective_bandwidth_discount(2.3, 10.2)
+
+
+def test_a_pasted_log_gets_a_verdict_in_the_pages_language(run: Runner, language: str) -> None:
+    notebook = run("06_prove_it", language, pasted_log=REAL_LOG.read_text(encoding="utf-8"))
+    assert notebook.names["diagnosis"].verdict.id == "works"
+    assert notebook.names["diagnosis"].verdict.what(language) in notebook.shown
+
+
+def test_text_that_is_no_log_gets_a_message(run: Runner, language: str) -> None:
+    notebook = run("06_prove_it", language, pasted_log="<script>hello</script>")
+    assert "diagnosis" not in notebook.names
+    assert "<script>hello" not in notebook.shown
