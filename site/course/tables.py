@@ -1,4 +1,4 @@
-"""The tables that kvtiers fills: sizes by four ways of counting, and the lab's measured steps."""
+"""The tables that kvtiers fills: sizes by four ways of counting, the lab's measured steps, version pairs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from kvtiers.model.naive import compare
 from kvtiers.model.public import public_models
 from kvtiers.results import Arm, Result, read_result
 from kvtiers.units import format_bytes, format_seconds
+from kvtiers.version_pairs import known_pairs
 
 COMPARED = ("Llama-3.1-8B", "Qwen3-4B", "GLM-4.5", "DeepSeek-V2-Lite", "gpt-oss-20b", "Gemma-3-27B", "Nemotron-H-8B")
 COMPARED_TOKENS = 32_768
@@ -21,6 +22,7 @@ def tables(result_path: Path, words: Mapping[str, str]) -> dict[str, Callable[[]
     return {
         "kv-comparison": partial(_comparison, words),
         "lab-steps": lambda: _steps(read_result(result_path.read_text()), words),
+        "version-pairs": partial(_version_pairs, words),
     }
 
 
@@ -44,6 +46,28 @@ def _steps(result: Result, words: Mapping[str, str]) -> str:
         median = format_seconds(row.ttft.median_s)
         rows.append([words[f"step_{row.step}"], arms[row.arm], median, spread, str(row.samples)])
     return _table(heads, rows)
+
+
+def _version_pairs(words: Mapping[str, str]) -> str:
+    heads = ["vLLM", "LMCache", *(words[f"pairs_{name}"] for name in ("verdict", "source", "date"))]
+    rows = []
+    for pair in known_pairs():
+        kind, _, reference = pair.source.partition(": ")
+        said_by = words["kind_reported" if kind == "reported" else "kind_measured"]
+        rows.append(
+            [
+                _versions(pair.vllm_from, pair.vllm_to),
+                _versions(pair.lmcache_from, pair.lmcache_to),
+                words["pairs_works" if pair.works else "pairs_fails"],
+                f"{said_by}: {reference}" if reference else said_by,
+                pair.date,
+            ]
+        )
+    return _table(heads, rows)
+
+
+def _versions(first: str, last: str) -> str:
+    return first if first == last else f"{first} – {last}"
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
