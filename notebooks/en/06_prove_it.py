@@ -62,7 +62,7 @@ def _():
         "worth": "Evicted / back from SSD",
         "worth_detail": "control against LMCache: what the tier is worth",
         "price": "Price of storing",
-        "price_detail": "cold, LMCache against control",
+        "price_detail": "on a miss, by LMCache's own account; cold against the control's cold: {against}",
         "unknown": "not run",
         "ceiling": "## Measured against the ceiling",
         "measured": "measured",
@@ -204,12 +204,14 @@ def _(result, t):
     def times(ratio):
         return t["unknown"] if ratio is None else f"{ratio:.1f}x"
 
-    storing = result.summary.cold_over_control_cold
+    store_s, against = result.summary.store_s, result.summary.cold_over_control_cold
+    price = t["unknown"] if store_s is None else format_seconds(store_s)
+    against_control = t["unknown"] if against is None else f"{against - 1:+.0%}"
     mo.hstack(
         [
             mo.stat(times(result.summary.cold_over_ssd_reuse), t["reuse_speedup"]),
             mo.stat(times(result.summary.evicted_recompute_over_ssd_reuse), t["worth"], t["worth_detail"]),
-            mo.stat(t["unknown"] if storing is None else f"{storing - 1:+.0%}", t["price"], t["price_detail"]),
+            mo.stat(price, t["price"], t["price_detail"].format(against=against_control)),
         ],
         justify="start",
         wrap=True,

@@ -61,7 +61,7 @@ def _():
         "worth": "逐出後重算／從 SSD 載回",
         "worth_detail": "對照組對上 LMCache：這一層的價值",
         "price": "存入的代價",
-        "price_detail": "冷請求，LMCache 對上對照組",
+        "price_detail": "未命中時，LMCache 自己的紀錄；冷請求對上對照組：{against}",
         "unknown": "沒有執行",
         "ceiling": "## 實測對照上限",
         "measured": "實測",
@@ -202,12 +202,14 @@ def _(result, t):
     def times(ratio):
         return t["unknown"] if ratio is None else f"{ratio:.1f}x"
 
-    storing = result.summary.cold_over_control_cold
+    store_s, against = result.summary.store_s, result.summary.cold_over_control_cold
+    price = t["unknown"] if store_s is None else format_seconds(store_s)
+    against_control = t["unknown"] if against is None else f"{against - 1:+.0%}"
     mo.hstack(
         [
             mo.stat(times(result.summary.cold_over_ssd_reuse), t["reuse_speedup"]),
             mo.stat(times(result.summary.evicted_recompute_over_ssd_reuse), t["worth"], t["worth_detail"]),
-            mo.stat(t["unknown"] if storing is None else f"{storing - 1:+.0%}", t["price"], t["price_detail"]),
+            mo.stat(price, t["price"], t["price_detail"].format(against=against_control)),
         ],
         justify="start",
         wrap=True,

@@ -29,6 +29,10 @@ def test_shows_the_evidence_of_every_sample(run: Runner) -> None:
     assert shown.count("<tr>") == 1 + len(builders.result().samples)
 
 
+def test_the_price_of_storing_is_lmcaches_own_account(run: Runner, language: str) -> None:
+    assert "10 ms" in run("06_prove_it", language, dropped=RESULT.encode()).shown
+
+
 def test_shows_a_partial_run_for_what_it_is(run: Runner) -> None:
     good = builders.result()
     samples = tuple(sample for sample in good.samples if sample.step is Step.COLD)
