@@ -4,6 +4,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 
 from kvtiers.records import from_json
@@ -23,6 +24,7 @@ class Pair:
     date: str
 
 
+@cache
 def known_pairs() -> tuple[Pair, ...]:
     """Every pair on record, the recommended one first."""
     data = tomllib.loads(files("kvtiers").joinpath("version_pairs.toml").read_text(encoding="utf-8"))

@@ -90,7 +90,7 @@ def _runtime(cache: Path, out: Path) -> str:
     inputs = [
         *sorted((SITE / "runtime").iterdir()),
         SITE / "course" / "runtime.py",
-        *sorted((PROJECT / "kvtiers").iterdir()),
+        *sorted(path for path in (PROJECT / "kvtiers").rglob("*") if "__pycache__" not in path.parts),
     ]
     inputs += sorted((PROJECT / "notebooks" / "en").glob("*.py"))
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in inputs if path.is_file())).hexdigest()[:12]

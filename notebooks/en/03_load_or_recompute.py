@@ -61,10 +61,12 @@ def _():
 
             Nothing real is a straight line. Attention adds a term in n², each side has a fixed cost, and the tokens that no
             full chunk covers are computed again over the whole context.
+
+            The lab's profile: 27M-parameter model, 2 CPU cores, vLLM 0.32.0 + LMCache 0.5.6, November 2026.
         """,
         "profile": "Start from",
-        "profile_lab": "this project's lab, measured: 27M-parameter model, 2 CPU cores, vLLM 0.32.0 + LMCache 0.5.6, November 2026",
-        "profile_gpu": "an 8B-class model on one GPU, estimated",
+        "profile_lab": "measured in this project's lab",
+        "profile_gpu": "estimated: 8B-class, one GPU",
         "cold_fixed": "Cold: fixed (ms)",
         "cold_linear": "Cold: per token (µs)",
         "cold_square": "Cold: per token² (ns)",

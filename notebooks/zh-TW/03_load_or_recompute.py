@@ -60,10 +60,12 @@ def _():
             ## 加上固定成本與平方項
 
             現實裡沒有直線。注意力多出一個 n² 項，兩邊都有固定成本，而不足一個完整 chunk 的 token 要在整段上下文之上重算。
+
+            實驗室的數值：2,700 萬參數模型、2 個 CPU 核心、vLLM 0.32.0 + LMCache 0.5.6，2026 年 11 月。
         """,
         "profile": "從哪組數字開始",
-        "profile_lab": "本專案實測：2,700 萬參數的模型、2 個 CPU 核心、vLLM 0.32.0 + LMCache 0.5.6，2026 年 11 月",
-        "profile_gpu": "一張 GPU 上的 8B 級模型，估算值",
+        "profile_lab": "本專案實驗室實測",
+        "profile_gpu": "估計：8B 等級、單一 GPU",
         "cold_fixed": "冷請求：固定（ms）",
         "cold_linear": "冷請求：每個 token（µs）",
         "cold_square": "冷請求：每 token²（ns）",

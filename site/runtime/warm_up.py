@@ -13,13 +13,22 @@ import sys
 from matplotlib import font_manager
 
 import kvtiers
+from kvtiers.doctor.texts import LANGUAGES, all_texts
+from kvtiers.model.public import public_models
+from kvtiers.version_pairs import known_pairs
 
 NOTEBOOKS = "/notebooks"
 
 for name in ("late_imports", "marimo._pyodide.bootstrap", "marimo._pyodide.pyodide_session"):
     importlib.import_module(name)
-for found in pkgutil.iter_modules(kvtiers.__path__):
-    importlib.import_module(f"kvtiers.{found.name}")
+for found in pkgutil.walk_packages(kvtiers.__path__, "kvtiers."):
+    if not found.name.endswith("__main__"):
+        importlib.import_module(found.name)
+# What kvtiers reads from files of its own is read now and kept: the files themselves are not in the image.
+for language in LANGUAGES:
+    all_texts(language)
+known_pairs()
+public_models()
 # Whatever the notebooks need is best known by running them; 06 asks for the page's address, and there is no page yet.
 for file in sorted(os.listdir(NOTEBOOKS)):
     if file.endswith(".py") and not file.startswith("06_"):
