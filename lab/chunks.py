@@ -115,6 +115,7 @@ def check_cache_root(root: Path, needed_bytes: float) -> None:
 @contextmanager
 def run_directory(root: Path) -> Iterator[Path]:
     """A fresh directory below ``root`` for one run; it and nothing else is deleted afterwards."""
+    root.mkdir(parents=True, exist_ok=True)
     directory = Path(tempfile.mkdtemp(prefix="kvt-", dir=root))
     try:
         yield directory

@@ -30,7 +30,7 @@ def test_a_cache_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 def test_a_run_deletes_its_own_directory_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("precious")
-    with run_directory(tmp_path) as directory:
+    with run_directory(tmp_path / "cache") as directory:
         (directory / "chunk.pt").write_bytes(b"x")
     assert not directory.exists()
     assert (tmp_path / "mine").read_text() == "precious"
