@@ -29,7 +29,7 @@ DEFAULT_PORT = 8100
 DEFAULT_CACHE_ROOT = STATE / "cache"
 DEFAULT_START_TIMEOUT_S = 300.0
 _STAND_IN = Path("/RUN")
-# One chunk of slack a document, and no eviction: LMCache must never drop what a later step asks for.
+# A quarter more room than is ever written: LMCache must never drop what a later step asks for.
 _LIMIT_SLACK = 1.25
 
 
