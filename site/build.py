@@ -16,7 +16,7 @@ from pathlib import Path
 
 from course.compress import compress_site
 from course.errors import CourseError
-from course.notebooks import Notebook, export_notebooks, find_notebooks, with_wheel
+from course.notebooks import Notebook, export_notebooks, find_notebooks, start_script, with_wheel
 from course.notices import write_notices
 from course.pages import Pages
 from course.poster import save_view
@@ -51,11 +51,11 @@ def build(out: Path, cache: Path, origin: str) -> None:
 
     notebooks = _stage(find_notebooks(PROJECT / "notebooks"), cache / "notebooks")
     runtime = _runtime(cache, out)
-    export_notebooks(notebooks, runtime, out)
+    frontend = export_notebooks(notebooks, runtime, SITE, cache, out)
     public = notebooks[0].path.parent / "public"
     if public.is_dir():
         # A notebook in the browser takes the folder above its worker's assets/ for its own.
-        shutil.copytree(public, out / "marimo" / "public")
+        shutil.copytree(public, out / frontend.folder / "public")
     wheel = _wheel(out / "wheels")
     for notebook in notebooks:
         download = out / f"{notebook.folder}.py"
@@ -64,7 +64,8 @@ def build(out: Path, cache: Path, origin: str) -> None:
     with ThreadPoolExecutor(2) as pool:
         views = list(pool.map(lambda notebook: save_view(notebook.path, PROJECT), notebooks))
     saved = {(notebook.language, notebook.name): view for notebook, view in zip(notebooks, views, strict=True)}
-    write_reading(load_reading(PROJECT, SITE), saved, Pages(SITE, out))
+    start = start_script(frontend, runtime, "../../")
+    write_reading(load_reading(PROJECT, SITE), saved, start, Pages(SITE, out))
     write_notices(SITE / "runtime" / "sources.json", cache / "downloads", out / "third-party-notices.txt")
     compress_site(out, cache / "compressed")
 

@@ -71,10 +71,10 @@ class Handler(SimpleHTTPRequestHandler):
             self.wfile.write(body)
         return None
 
-    def copyfile(self, source: Any, outputfile: Any) -> None:
-        """Send the file; a browser that has gone away is no error."""
+    def handle(self) -> None:
+        """Answer until the connection ends; a browser that has gone away is no error."""
         with contextlib.suppress(ConnectionError):
-            super().copyfile(source, outputfile)
+            super().handle()
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing: the terminal shows the address, not each request."""

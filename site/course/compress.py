@@ -40,6 +40,6 @@ def _compress(path: Path, cache: Path) -> None:
 
 def _quality(path: Path, size: int) -> int:
     """What every first visit fetches is worth minutes of compression, once. The rest is not."""
-    if path.suffix == ".wasm" or path.name == "start.bin" or path.name.startswith("memory-"):
+    if path.suffix == ".wasm" or path.name in ("start.bin", "start.js") or path.name.startswith("memory-"):
         return 11
     return 6 if size > LARGE_BYTES else 9

@@ -1,14 +1,13 @@
 """Exports the marimo notebooks to browser pages that share one frontend and one Python.
 
 marimo's own `export html-wasm` writes each notebook with its own copy of everything. Here the frontend's files lie once
-in `marimo/`, the runtime once in `python-HASH/`, and a page is only its HTML.
+in `marimo-HASH/`, the runtime once in `python-HASH/`, and a page is only its HTML.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from course.errors import CourseError
+from course.frontend import Frontend, build_frontend
 
 SCRIPT_HEADER = re.compile(r"\A# /// script\n(?:#.*\n)*?# ///\n+")
 MOUNT = '<marimo-wasm hidden="">'
@@ -65,24 +65,24 @@ def with_wheel(source: str, wheel_url: str) -> str:
     return source
 
 
-def export_notebooks(notebooks: list[Notebook], runtime: str, site: Path) -> None:
-    """Write `notebooks/LANG/NAME/{index,edit}.html` and the shared frontend into `site`.
+def export_notebooks(notebooks: list[Notebook], runtime: str, site: Path, cache: Path, out: Path) -> Frontend:
+    """Write `notebooks/LANG/NAME/{index,edit}.html` and the shared frontend into `out`.
 
-    `runtime` is the runtime's folder name in `site`.
+    `runtime` is the runtime's folder name in `out`.
     """
     with tempfile.TemporaryDirectory() as work, ThreadPoolExecutor(2) as pool:
         exports = list(pool.map(lambda notebook: _export(notebook, Path(work)), notebooks))
-        worker = _worker(exports[0] / "assets")
+        frontend = build_frontend(exports[0], version("marimo"), site, cache, out)
         for notebook, export in zip(notebooks, exports, strict=True):
-            page = _relocate((export / "index.html").read_text(), runtime, worker)
-            folder = site / notebook.folder
+            page = _relocate((export / "index.html").read_text(), runtime, frontend)
+            folder = out / notebook.folder
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "index.html").write_text(page)
             # Whoever edits may ask for a package: look nowhere else than here.
             nowhere = f'data-pypi-index-url="{UP}/{runtime}/none/"'
             editor = _replace_once(page, "<marimo-wasm ", f"<marimo-wasm {nowhere} ")
             (folder / "edit.html").write_text(_replace_once(editor, READ, EDIT))
-        shutil.copytree(exports[0], site / "marimo", ignore=shutil.ignore_patterns("index.html", "*.md"))
+    return frontend
 
 
 def _export(notebook: Notebook, work: Path) -> Path:
@@ -111,25 +111,27 @@ def export_with_marimo(source: Path, out: Path) -> None:
         raise CourseError(f"marimo could not export {source.name}:\n{done.stderr[-2000:]}")
 
 
-def _worker(assets: Path) -> str:
-    found = [path.name for path in assets.glob("worker-*.js")]
-    if len(found) != 1:
-        raise CourseError(f"marimo's export has {len(found)} files worker-*.js, not one: its frontend has changed")
-    return found[0]
+def start_script(frontend: Frontend, runtime: str, root: str) -> str:
+    """The tag that starts Python in a page whose way to the site's root is `root`."""
+    return (
+        f'<script src="{root}static/python.js" data-worker="{root}{frontend.worker}" '
+        f'data-version="{frontend.version}" data-runtime="{root}{runtime}/"></script>'
+    )
 
 
-def _relocate(page: str, runtime: str, worker: str) -> str:
+def _relocate(page: str, runtime: str, frontend: Frontend) -> str:
     urls = f'data-pyodide-index-url="{UP}/{runtime}/" data-pyodide-lockfile-url="{UP}/{runtime}/pyodide-lock.json"'
     page = _replace_once(page, MOUNT, f'<marimo-wasm hidden="" {urls}>')
-    page = re.sub(r'(href|src)="\./', rf'\1="{UP}/marimo/', page)
-    # marimo preloads pictures and fonts that no lesson shows; they would only delay what counts.
+    # marimo preloads pictures and fonts that no lesson shows, and the scripts that are merged here.
     page = re.sub(r'<link rel="preload" href="[^"]*\.(png|woff2)"[^>]*>\n? *', "", page)
-    early = (
-        f'<script src="{UP}/static/notebook.js" data-worker="{UP}/marimo/assets/{worker}" '
-        f'data-version="{version("marimo")}" data-runtime="{UP}/{runtime}/"></script>'
-    )
+    page = re.sub(r'<link rel="modulepreload"[^>]*>\n? *', "", page)
+    page = re.sub(r'(href|src)="\./', rf'\1="{UP}/{frontend.folder}/', page)
     # The page around chooses light or dark: marimo follows the frame's colour scheme.
     page = _replace_once(page, '"theme": "light"', '"theme": "system"')
+    early = (
+        f'{start_script(frontend, runtime, f"{UP}/")}<script src="{UP}/static/notebook.js"></script>'
+        f'<link rel="modulepreload" crossorigin href="{UP}/{frontend.merged}">'
+    )
     look = f'<link rel="stylesheet" href="{UP}/static/notebook.css">'
     page = _replace_once(page, "</head>", f"{look}</head>")
     return _replace_once(page, '<meta charset="utf-8" />', f'<meta charset="utf-8" />{early}')

@@ -77,8 +77,10 @@ def _entries(path: Path, texts: Mapping[str, Text]) -> dict[str, list[Entry]]:
         raise CourseError(f"{path.name}: {error}") from error
 
 
-def write_reading(reading: Reading, saved: Mapping[tuple[str, str], str], pages: Pages) -> None:
-    """Write every page; ``saved`` holds the notebooks' saved views by language and name."""
+def write_reading(reading: Reading, saved: Mapping[tuple[str, str], str], start: str, pages: Pages) -> None:
+    """Write every page; ``saved`` holds the notebooks' saved views by language and name, ``start`` the tag that starts
+    Python ahead of a lesson's notebook.
+    """
     first = LANGUAGES[0]
     pages.write("home.html.j2", "index.html", first, lessons=reading.lessons[first])
     pages.write("missing.html.j2", "404.html", first)
@@ -108,4 +110,5 @@ def write_reading(reading: Reading, saved: Mapping[tuple[str, str], str], pages:
                 after=course[place + 1] if place + 1 < len(course) else None,
                 notebook=f"notebooks/{language}/{lesson.notebook}",
                 saved=saved[language, lesson.notebook],
+                start=start,
             )

@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 import zipfile
 from pathlib import Path
 
-from course.errors import CourseError
+from course.node import run_node
 from course.sources import fetch, load_sources, unpack_tar
 
 COMPILED = ("msgspec", "numpy", "matplotlib", "contourpy", "kiwisolver", "pillow")
@@ -63,14 +62,14 @@ def build_runtime(site: Path, package: Path, notebooks: Path, cache: Path, out: 
     _unzip(core / "python_stdlib.zip", pure, STDLIB_SKIP)
     shutil.copytree(package, pure / "kvtiers", ignore=shutil.ignore_patterns("__pycache__", "py.typed"))
     shutil.copy(site / "runtime" / "late_imports.py", pure)
-    _node(site / "runtime" / "precompile.mjs", core, work)
+    run_node(site / "runtime" / "precompile.mjs", core, work)
     _write_zip(work / "all.zip", sorted(pure.rglob("*")), pure)
-    _node(
+    run_node(
         site / "runtime" / "snapshot.mjs",
         core,
         work / "all.zip",
         compiled,
-        site / "runtime" / "warm_up.py",
+        site / "runtime",
         notebooks,
         out,
     )
@@ -104,15 +103,6 @@ def _unzip(path: Path, into: Path, skip: re.Pattern[str]) -> None:
                 target = into / info.filename
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(bundle.read(info))
-
-
-def _node(script: Path, *arguments: Path) -> None:
-    try:
-        done = subprocess.run(["node", script, *arguments], capture_output=True, text=True, check=False)
-    except FileNotFoundError as error:
-        raise CourseError("node is needed to prepare the browser's Python: install it and build again") from error
-    if done.returncode:
-        raise CourseError(f"{script.name} failed:\n{(done.stderr or done.stdout)[-2000:]}")
 
 
 def _trim(metadata: Path) -> None:

@@ -1,10 +1,11 @@
 // Starts Python, imports what every lesson needs, and writes its memory.
-// usage: node snapshot.mjs PYODIDE_FOLDER STDLIB_ZIP SITE_PACKAGES WARM_UP_PY NOTEBOOKS OUT_FOLDER
+// usage: node snapshot.mjs PYODIDE_FOLDER STDLIB_ZIP SITE_PACKAGES SCRIPTS NOTEBOOKS OUT_FOLDER
+// SCRIPTS is the folder with warm_up.py and scout.py.
 import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 
-const [core, stdlib, packages, warmUp, notebooks, out] = process.argv.slice(2).map((p) => path.resolve(p));
+const [core, stdlib, packages, scripts, notebooks, out] = process.argv.slice(2).map((p) => path.resolve(p));
 const load = (file) => import(pathToFileURL(path.join(core, file)));
 const { loadPyodide } = await load("pyodide.mjs");
 const { ENVIRONMENT, heapMark, holdBackTrampoline, linkLibraries } = await load("boot.mjs");
@@ -52,7 +53,7 @@ function cleanFreeMemory(Module) {
   for (const at of taken) Module._free(at);
 }
 
-async function start(libraries) {
+async function start(libraries, modules) {
   let mark;
   const py = await loadPyodide({
     indexURL: core + "/",
@@ -72,14 +73,19 @@ async function start(libraries) {
     },
   });
   copyTree(py.FS, notebooks, "/notebooks");
-  const imported = py.runPython(fs.readFileSync(warmUp, "utf8")).toJs();
+  py.globals.set("MODULES", py.toPy(modules));
+  const imported = (await run(py, "warm_up.py")).toJs();
   return { py, imported, mark };
 }
 
-// First run: which libraries are loaded, in which order. Second run: link them ahead, as the browser will.
-const first = await start([]);
+const run = (py, script) => py.runPythonAsync(fs.readFileSync(path.join(scripts, script), "utf8"), { filename: script });
+
+// First run: which libraries and modules are loaded, in which order. Second run: link the libraries ahead, as the
+// browser will, and import the modules.
+const first = await start([], []);
+const modules = (await run(first.py, "scout.py")).toJs();
 const libraries = Object.keys(first.py._module.LDSO.loadedLibsByName).filter((name) => name.endsWith(".so"));
-const { py, imported, mark } = await start(libraries);
+const { py, imported, mark } = await start(libraries, modules);
 
 cleanFreeMemory(py._module);
 

@@ -1,6 +1,7 @@
 """Runs once at build time; the browser starts with everything that this leaves in memory.
 
-The value of its last line goes back to the builder: the files of all imported modules.
+The builder sets `MODULES`: the names of the modules to import, as the scout found them. The value of the last line
+goes back to the builder: the files of all imported modules.
 """
 
 import gc
@@ -10,6 +11,7 @@ import os
 import pkgutil
 import sys
 
+import late_imports
 from matplotlib import font_manager
 
 import kvtiers
@@ -19,7 +21,8 @@ from kvtiers.version_pairs import known_pairs
 
 NOTEBOOKS = "/notebooks"
 
-for name in ("late_imports", "marimo._pyodide.bootstrap", "marimo._pyodide.pyodide_session"):
+late_imports.hold_back()
+for name in ("marimo._pyodide.bootstrap", "marimo._pyodide.pyodide_session", *globals()["MODULES"]):
     importlib.import_module(name)
 for found in pkgutil.walk_packages(kvtiers.__path__, "kvtiers."):
     if not found.name.endswith("__main__"):

@@ -1,0 +1,62 @@
+"""marimo's frontend, once for all notebooks, with the files that each page needs at once merged into one."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from course.errors import CourseError
+from course.node import run_node
+from course.sources import fetch, load_sources, unpack_tar
+
+MERGED = "start.js"
+ROLLUP = "rollup-wasm-node-"
+
+
+@dataclass(frozen=True)
+class Frontend:
+    """Where the frontend's parts are, relative to the site's root."""
+
+    folder: str
+    worker: str
+    version: str
+
+    @property
+    def merged(self) -> str:
+        """The file that holds most of it."""
+        return f"{self.folder}/assets/{MERGED}"
+
+
+def build_frontend(export: Path, version: str, site: Path, cache: Path, out: Path) -> Frontend:
+    """Copy the frontend of marimo's `export` of a notebook into `out` and merge what every page needs.
+
+    Its folder is named by its content: browsers keep its files for good.
+    """
+    script = site / "runtime" / "bundle.mjs"
+    sources = [source for source in load_sources(site / "runtime" / "sources.json") if source.file.startswith(ROLLUP)]
+    names = sorted(path.name for path in (export / "assets").iterdir())  # marimo names them by content
+    digest = hashlib.sha256("\n".join([*names, sources[0].sha256, script.read_text()]).encode()).hexdigest()[:12]
+    built = cache / "frontend" / digest
+    if not built.is_dir():
+        shutil.rmtree(built.parent, ignore_errors=True)
+        _build(export, sources[0].file, fetch(sources, cache / "downloads"), script, built)
+    folder = f"marimo-{digest}"
+    shutil.copytree(built, out / folder)
+    workers = [path.name for path in (built / "assets").glob("worker-*.js")]
+    if len(workers) != 1:
+        raise CourseError(f"marimo's export has {len(workers)} files worker-*.js, not one: its frontend has changed")
+    return Frontend(folder, f"{folder}/assets/{workers[0]}", version)
+
+
+def _build(export: Path, rollup: str, files: dict[str, Path], script: Path, built: Path) -> None:
+    work = built.with_suffix(".work")
+    unpack_tar(files[rollup], work / "rollup", "package/")
+    shutil.copytree(export, work / "site", ignore=shutil.ignore_patterns("index.html", "*.md"))
+    merged = run_node(script, work / "rollup", work / "site" / "assets", work / "bundled", MERGED)
+    for name in merged.split():
+        (work / "site" / "assets" / name).unlink()
+    shutil.copytree(work / "bundled", work / "site" / "assets", dirs_exist_ok=True)
+    (work / "site").rename(built)
+    shutil.rmtree(work)
