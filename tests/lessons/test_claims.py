@@ -10,6 +10,7 @@ from course.claims import load_claims
 from course.errors import CourseError
 from course.reading import Reading
 
+from kvtiers.model.public import public_models
 from kvtiers.results import read_reported
 from tests.lessons.prose import CLAIM, LESSONS, PROJECT
 
@@ -47,6 +48,10 @@ def test_a_computed_value_is_what_kvtiers_computes(tmp_path: Path) -> None:
     call = {"call": "kvtiers.costs.break_even_tokens_per_s", "with": rates}
     entry = {"kind": "computed", "compute": call, "show": "integer", "en": "e", "zh-TW": "z"}
     assert load_claims(ledger(tmp_path, entry), REFERENCE)["one"].value == "45,776"
+
+
+def test_a_models_number_is_that_of_its_config(reading: Reading) -> None:
+    assert reading.claims["qwen3-4b-head-dim"].value == str(public_models()["Qwen3-4B"]["head_dim"])
 
 
 def test_reported_speedups_are_those_of_the_reported_file(reading: Reading) -> None:
