@@ -59,6 +59,10 @@ class Life:
     chunks: dict[str, list[Path]] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
+    def prompt(self, name: str) -> tuple[int, ...]:
+        """The token ids of a document."""
+        return _SOURCE.document(name, DOCUMENT_TOKENS).token_ids
+
     def files(self) -> set[Path]:
         """Chunk files that are written to the end."""
         found = (path for path in self.directory.rglob("*") if path.suffix in (".pt", ".data"))
@@ -70,8 +74,7 @@ class Life:
         request_id = f"life-{next(self._numbers)}"
         token_ids, error = tuple[int, ...](), ""
         try:
-            prompt = _SOURCE.document(name, DOCUMENT_TOKENS).token_ids
-            token_ids = self.client.complete(prompt, 16, request_id).token_ids
+            token_ids = self.client.complete(self.prompt(name), 16, request_id).token_ids
         except RequestError as failure:
             error = str(failure)
         self.engine.check()
