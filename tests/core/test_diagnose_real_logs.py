@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kvtiers.__main__ import main
-from kvtiers.doctor.log_reader import read_log_file
+from kvtiers.doctor.log_reader import read_log_text
 from kvtiers.doctor.log_state import Kind
 
 DATA = Path(__file__).parent / "data" / "logs"
@@ -35,7 +35,7 @@ REQUESTS = {
 
 @pytest.mark.parametrize("name", REQUESTS)
 def test_what_each_request_was(name: str) -> None:
-    log, _ = read_log_file(DATA / f"{name}.log")
+    log = read_log_text((DATA / f"{name}.log").read_text())
     assert [request.kind for request in log.finished] == REQUESTS[name]
 
 
@@ -56,7 +56,7 @@ def test_the_verdict(name: str, verdict: str, status: int, capsys: pytest.Captur
 
 def test_the_mp_servers_log_tells_what_was_moved() -> None:
     """Cold, the same again from the engine's own cache, two others, from the server; three stores, one load."""
-    log, _ = read_log_file(DATA / "mp_server.log")
+    log = read_log_text((DATA / "mp_server.log").read_text())
     moved = {name: log.tokens[name] for name in ("mp_stored", "mp_loaded", "mp_lookups", "mp_keys_found")}
     assert moved == {"mp_stored": 3 * 1280, "mp_loaded": 1280, "mp_lookups": 2, "mp_keys_found": 10}
 
