@@ -44,7 +44,6 @@ def test_what_each_request_was(name: str) -> None:
     [
         ("restart", "lost_at_restart", 1),
         ("directory_restart", "works", 0),
-        ("lost_recompute", "load_failures", 1),
         ("mp_engine", "rates_only", 0),
         ("mp_server", "works_unmeasured", 0),
     ],
