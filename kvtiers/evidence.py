@@ -13,7 +13,13 @@ class Step(StrEnum):
     COLD = "cold"
     GPU_HIT = "gpu_hit"
     SSD_REUSE = "ssd_reuse"
+    PAGE_CACHE_REUSE = "page_cache_reuse"  # the same with the chunk files in the operating system's page cache
     EVICTED_RECOMPUTE = "evicted_recompute"
+
+    @property
+    def is_reuse(self) -> bool:
+        """Does KV come back through the connector?"""
+        return self in (Step.SSD_REUSE, Step.PAGE_CACHE_REUSE)
 
 
 @dataclass(frozen=True)
@@ -72,9 +78,9 @@ def _counter_contradictions(step: Step, prompt_tokens: int, counters: Counters) 
         found.append("the engine's own prefix cache hit nothing")
     if step is not Step.GPU_HIT and counters.own_hits > 0:
         found.append(f"the engine still held {counters.own_hits} tokens in its own prefix cache")
-    if step is Step.SSD_REUSE and counters.external_hits == 0:
+    if step.is_reuse and counters.external_hits == 0:
         found.append("nothing came back through the connector")
-    if step is not Step.SSD_REUSE and counters.external_hits > 0:
+    if not step.is_reuse and counters.external_hits > 0:
         found.append(f"{counters.external_hits} tokens came back through the connector")
     return found
 
@@ -88,8 +94,8 @@ def _log_contradictions(step: Step, prompt_tokens: int, log: RequestLog) -> list
         found.append(f"a cold request must show C 0, H 0, L 0; LMCache logged C {c}, H {h}, L {load}")
     if step is Step.GPU_HIT and not (c > 0 and load == 0):
         found.append(f"a GPU hit must show C > 0, L 0; LMCache logged C {c}, L {load}")
-    if step is Step.SSD_REUSE and not (c == 0 and load > 0):
-        found.append(f"a reuse from the SSD must show C 0, L > 0; LMCache logged C {c}, L {load}")
-    if step is Step.SSD_REUSE and log.retrieved_tokens < load:
+    if step.is_reuse and not (c == 0 and load > 0):
+        found.append(f"a reuse must show C 0, L > 0; LMCache logged C {c}, L {load}")
+    if step.is_reuse and log.retrieved_tokens < load:
         found.append(f"LMCache planned to load {load} tokens and retrieved {log.retrieved_tokens}")
     return found

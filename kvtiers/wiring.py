@@ -139,7 +139,11 @@ def vllm_command(plan: Plan) -> str:
 
 
 def server_command(plan: Plan) -> str | None:
-    """The ``lmcache server`` that MP mode needs beside vLLM; None elsewhere. Its ``fs`` adapter has no size limit."""
+    """The ``lmcache server`` that MP mode needs beside vLLM; None elsewhere. Its ``fs`` adapter has no size limit.
+
+    For a vLLM without a GPU add ``--supported-transfer-mode auto``: it copies the KV itself, which the server refuses
+    by default, and the engine's start then hangs.
+    """
     if plan.wiring is not Wiring.MP_SERVER:
         return None
     adapter = {"type": "fs", "base_path": _absolute(plan.disk_path)}

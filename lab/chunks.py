@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kvtiers.units import GB, format_bytes
+from lab import page_cache
 from lab.errors import LabError
 from lab.machine import mount_of
 
@@ -46,8 +47,30 @@ class ChunkFiles:
                     f"LMCache wrote {written} of {chunks} chunks in {WRITE_TIMEOUT_S:.0f} s: is its disk tier on?"
                 )
             time.sleep(_POLL_S)
-        if not self.direct_io:
-            self._leave_page_cache()
+
+    def leave_page_cache(self) -> None:
+        """What is read next comes from the drive; with direct IO it does so anyway.
+
+        Raises:
+            LabError: when the page cache keeps them.
+        """
+        if self.direct_io:
+            return
+        page_cache.drop(self._files())
+        held = page_cache.held_share(self._files())
+        if held > 0:
+            raise LabError(f"the page cache still holds {held:.1%} of the chunk files: the drive cannot be measured")
+
+    def enter_page_cache(self) -> None:
+        """What is read next comes from memory.
+
+        Raises:
+            LabError: when they do not fit.
+        """
+        page_cache.fill(self._files())
+        held = page_cache.held_share(self._files())
+        if held < 1:
+            raise LabError(f"the page cache holds only {held:.1%} of the chunk files: run fewer --repeats")
 
     def read_gb_per_s(self) -> float | None:
         """Read every chunk file back one after the other, past the page cache: the drive's speed for just this work.
@@ -74,16 +97,6 @@ class ChunkFiles:
 
     def _written(self) -> int:
         return sum(file.stat().st_size >= self.chunk_bytes for file in self._files())
-
-    def _leave_page_cache(self) -> None:
-        """Only clean pages go, so sync first. Needs no root."""
-        for file in self._files():
-            descriptor = os.open(file, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-            finally:
-                os.close(descriptor)
 
 
 def check_cache_root(root: Path, needed_bytes: float) -> None:

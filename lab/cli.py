@@ -59,6 +59,9 @@ def run(
     chunk_size: Annotated[int, typer.Option(help="LMCache's chunk, in tokens.")] = Knobs.chunk_tokens,
     seed: Annotated[int, typer.Option(help="Seed of the documents.")] = Knobs.seed,
     control: Annotated[bool, typer.Option(help="Also measure the same engine without LMCache.")] = True,
+    page_cache: Annotated[
+        bool, typer.Option("--page-cache", help="Also reuse with the chunk files in the page cache; no direct IO then.")
+    ] = False,
     cache_dir: Annotated[Path, typer.Option(help="On the drive under test.")] = DEFAULT_CACHE_ROOT,
     drive_gb_per_s: Annotated[float | None, typer.Option(help="Read bandwidth you measured, for the ceiling.")] = None,
     port: Annotated[int, typer.Option(min=1024, max=65534, help="First of two ports on 127.0.0.1.")] = DEFAULT_PORT,
@@ -71,13 +74,15 @@ def run(
     dry_run_only: Annotated[bool, typer.Option("--dry-run", help="Print the commands and start nothing.")] = False,
 ) -> None:
     """Run the experiment and write the result file."""
-    knobs = Knobs(pool_tokens, document_tokens, chunk_size, repeats, max_tokens, seed, control)
+    knobs = Knobs(pool_tokens, document_tokens, chunk_size, repeats, max_tokens, seed, control, page_cache)
     documents = tuple(document or ())
     if drive_gb_per_s is not None:
         positive("--drive-gb-per-s", drive_gb_per_s)
     if url is not None:
-        if preset or model or dry_run_only:
-            raise LabError("--url measures a server as it is: --preset, --model and --dry-run do not go with it")
+        if preset or model or dry_run_only or page_cache:
+            raise LabError(
+                "--url measures a server as it is: --preset, --model, --page-cache and --dry-run do not go with it"
+            )
         outcome.check_writable(output)
         result = run_url(UrlRun(url, knobs, log, documents))
     elif log is not None:

@@ -36,7 +36,7 @@ class EngineLog:
             lines = [line for line in self._new_lines() if f"{request_id}-" in line]
             lookup = _last(parse_lookup, lines)
             retrieved, stored = _last(parse_retrieved, lines), _last(parse_stored, lines)
-            awaited = {Step.COLD: stored, Step.SSD_REUSE: retrieved}.get(step, lookup)
+            awaited = stored if step is Step.COLD else retrieved if step.is_reuse else lookup
             if (lookup and awaited) or time.monotonic() > deadline:
                 break
             time.sleep(_POLL_S)

@@ -22,7 +22,8 @@ STAGING_POOLS = 2
 
 @dataclass(frozen=True)
 class Knobs:
-    """What the user may turn, in tokens. ``pool_tokens`` is a wish; the pool holds whole blocks."""
+    """What the user may turn, in tokens. ``pool_tokens`` is a wish; the pool holds whole blocks. ``page_cache``: reuse
+    a second time, with the chunk files in the operating system's page cache."""
 
     pool_tokens: int = DEFAULT_POOL_TOKENS
     document_tokens: int = 1330
@@ -31,6 +32,7 @@ class Knobs:
     max_tokens: int = 32
     seed: int = 0
     control: bool = True
+    page_cache: bool = False
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,8 @@ class Directories:
 
 def dry_run(wanted: LocalRun) -> list[Launch]:
     """Exactly what would be started, with a stand-in for the run's own directory. Starts and makes nothing."""
-    return launches(wanted, pool_of(wanted), Directories(_STAND_IN / "chunks", _STAND_IN / "sockets"), direct_io=True)
+    directories = Directories(_STAND_IN / "chunks", _STAND_IN / "sockets")
+    return launches(wanted, pool_of(wanted), directories, direct_io=not wanted.knobs.page_cache)
 
 
 def pool_of(wanted: LocalRun) -> Pool:
@@ -121,7 +122,7 @@ def run_local(wanted: LocalRun) -> Result:
     check_cache_root(wanted.cache_root, _bytes_written(wanted, pool))
     outcome, engine_runs, drive = Outcome(), [], None
     with run_directory(wanted.cache_root) as chunks, run_directory(Path(tempfile.gettempdir())) as sockets:
-        direct_io = supports_direct_io(chunks)
+        direct_io = not knobs.page_cache and supports_direct_io(chunks)
         chunk_files = ChunkFiles(chunks, knobs.chunk_tokens * spec.bytes_per_token, direct_io)
         source = TokenSource(ordinary_ids(int(config["vocab_size"])), knobs.seed)
         planned = launches(wanted, pool, Directories(chunks, sockets), direct_io)
@@ -168,7 +169,8 @@ def _bytes_written(wanted: LocalRun, pool: Pool) -> float:
     """KV of every document and flood, warm-up included. Of text files only the upper bound is known: the pool."""
     document_tokens = pool.tokens if wanted.document_paths else wanted.knobs.document_tokens
     rounds = wanted.knobs.repeats * max(1, len(wanted.document_paths)) + 1
-    tokens = document_tokens + FLOODS * flood_tokens(document_tokens, pool)
+    floods = FLOODS * (2 if wanted.knobs.page_cache else 1)
+    tokens = document_tokens + floods * flood_tokens(document_tokens, pool)
     return rounds * tokens * pool.kv_bytes_per_token
 
 
@@ -206,6 +208,7 @@ def _experiment(wanted: LocalRun, pool: Pool, source: TokenSource, client: Clien
         repeats=knobs.repeats,
         max_tokens=knobs.max_tokens,
         chunk_tokens=knobs.chunk_tokens,
+        page_cache=knobs.page_cache,
     )
 
 

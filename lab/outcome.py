@@ -35,7 +35,7 @@ class Drive:
 def collect(experiment: Experiment, servers: Sequence[Server], outcome: Outcome) -> None:
     """Run the experiment; a fault ends it, and what was measured until then stays."""
     with bars() as progress:
-        bar = add_bar(progress, "requests", experiment.requests(len(servers)))
+        bar = add_bar(progress, "requests", experiment.requests(servers))
 
         def on_request(what: str) -> None:
             bar.note(what)

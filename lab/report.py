@@ -15,6 +15,7 @@ _STEP_NAMES = {
     Step.COLD: "cold",
     Step.GPU_HIT: "GPU hit",
     Step.SSD_REUSE: "SSD reuse",
+    Step.PAGE_CACHE_REUSE: "page cache",
     Step.EVICTED_RECOMPUTE: "evicted",
 }
 
@@ -41,6 +42,10 @@ def verdict(result: Result) -> list[str]:
         lines.append(gain + ".")
     if summary.cold_over_gpu_hit:
         lines.append(f"A hit in the engine's own cache is {summary.cold_over_gpu_hit:.1f}x faster than cold.")
+    drive, memory = summary.step(Arm.LMCACHE, Step.SSD_REUSE), summary.step(Arm.LMCACHE, Step.PAGE_CACHE_REUSE)
+    if drive and memory:
+        more = 100 * (drive.ttft.median_s / memory.ttft.median_s - 1)
+        lines.append(f"Reuse from the drive takes {more:+.0f} % against the same answered by the page cache.")
     lines += _price_of_storing(summary)
     if summary.reuse_parts:
         parts = summary.reuse_parts

@@ -27,10 +27,14 @@ class Server:
     chunks_stored: int = 0
     totals: dict[str, float] = field(default_factory=dict)
 
-    @property
-    def last_step(self) -> Step:
-        """What the third step is on this arm."""
-        return Step.SSD_REUSE if self.arm is Arm.LMCACHE else Step.EVICTED_RECOMPUTE
+    def steps_after_eviction(self, page_cache: bool, repeat: int) -> tuple[Step, ...]:
+        """What follows the floods on this arm, each step after floods of its own; the order alternates."""
+        if self.arm is Arm.CONTROL:
+            return (Step.EVICTED_RECOMPUTE,)
+        if not page_cache:
+            return (Step.SSD_REUSE,)
+        steps = (Step.SSD_REUSE, Step.PAGE_CACHE_REUSE)
+        return steps if repeat % 2 else steps[::-1]
 
 
 @dataclass(frozen=True)
@@ -44,11 +48,13 @@ class Experiment:
     repeats: int
     max_tokens: int
     chunk_tokens: int | None
+    page_cache: bool = False
 
-    def requests(self, servers: int) -> int:
+    def requests(self, servers: Sequence[Server]) -> int:
         """How many requests a run takes, warm-up included."""
         rounds = self.repeats * len(self.documents) + 1
-        return rounds * servers * (3 + self.floods)
+        late = sum(len(server.steps_after_eviction(self.page_cache, 0)) for server in servers)
+        return rounds * (2 * len(servers) + late * (1 + self.floods))
 
 
 class Runner:
@@ -84,14 +90,16 @@ class Runner:
         for step in (Step.COLD, Step.GPU_HIT):
             for server in servers:
                 yield self._measure(server, step, document, repeat)
-        for server in servers:
-            for number in range(self._experiment.floods):
-                self._flood(server, f"{document.name}/flood-{repeat}-{number}")
-        for server in servers:
-            if server.chunk_files:
-                server.chunk_files.await_written(server.chunks_stored, server.check)
-        for server in servers:
-            yield self._measure(server, server.last_step, document, repeat)
+        late = [server.steps_after_eviction(self._experiment.page_cache, repeat) for server in servers]
+        for turn in range(max(map(len, late))):
+            asked = [(server, steps[turn]) for server, steps in zip(servers, late, strict=True) if turn < len(steps)]
+            for server, _ in asked:
+                for number in range(self._experiment.floods):
+                    self._flood(server, f"{document.name}/flood-{repeat}-{turn}-{number}")
+            for server, step in asked:
+                _settle(server, step)
+            for server, step in asked:
+                yield self._measure(server, step, document, repeat)
 
     def _flood(self, server: Server, name: str) -> None:
         self._on_request(f"{server.arm} flood")
@@ -124,6 +132,18 @@ class Runner:
     def _count_chunks(self, server: Server, document: Document) -> None:
         if self._experiment.chunk_tokens:
             server.chunks_stored += len(document.token_ids) // self._experiment.chunk_tokens
+
+
+def _settle(server: Server, step: Step) -> None:
+    """Wait for what LMCache writes behind the answers, and put its chunk files where ``step`` wants them."""
+    files = server.chunk_files
+    if files is None:
+        return
+    files.await_written(server.chunks_stored, server.check)
+    if step is Step.PAGE_CACHE_REUSE:
+        files.enter_page_cache()
+    else:
+        files.leave_page_cache()
 
 
 def unequal_answers(samples: Sequence[Sample]) -> tuple[str, ...]:

@@ -53,6 +53,7 @@ def _():
         "cold": "cold",
         "gpu_hit": "GPU hit",
         "ssd_reuse": "back from SSD",
+        "page_cache_reuse": "back from the page cache",
         "evicted_recompute": "evicted, computed again",
         "row": "{step}, {arm}",
         "ttft": "TTFT",

@@ -52,6 +52,7 @@ def _():
         "cold": "冷請求",
         "gpu_hit": "GPU 命中",
         "ssd_reuse": "從 SSD 載回",
+        "page_cache_reuse": "從分頁快取載回",
         "evicted_recompute": "被逐出後重算",
         "row": "{step}，{arm}",
         "ttft": "TTFT",

@@ -1,7 +1,8 @@
 """The ledger of claims: what a lesson may state as a number, and why it is true.
 
 `lessons/claims.yaml` holds one entry a claim. Its value is written there, or computed by a function of kvtiers, or
-taken out of a committed result file, so that it can't go stale. A page refers to it as ``{claim}`id` ``.
+taken out of a committed result file, so that it can't go stale; a measured value that is written there names the test
+that measures it. A page refers to it as ``{claim}`id` ``.
 """
 
 from __future__ import annotations
@@ -72,6 +73,8 @@ def _claim(name: str, entry: Mapping[str, Any], read: Callable[[str], Result]) -
         raise CourseError(f"claim {name} can't be worked out: {error}") from error
     if isinstance(source, str):
         source = {"en": source, "zh-TW": source}
+    if "test" in entry:
+        source = {language: f"{words}; {entry['test']}" for language, words in source.items()}
     return Claim(name, value, entry["kind"], date, {"en": entry["en"], "zh-TW": entry["zh-TW"]}, source)
 
 

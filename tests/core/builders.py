@@ -8,7 +8,12 @@ from kvtiers.summary import summarize
 
 TOKENS = 1330
 KV_BYTES = 16384
-_LOGGED = {Step.COLD: (0, 0, 0, 0), Step.GPU_HIT: (1280, 1280, 0, 0), Step.SSD_REUSE: (0, 1280, 1280, 1280)}
+_LOGGED = {
+    Step.COLD: (0, 0, 0, 0),
+    Step.GPU_HIT: (1280, 1280, 0, 0),
+    Step.SSD_REUSE: (0, 1280, 1280, 1280),
+    Step.PAGE_CACHE_REUSE: (0, 1280, 1280, 1280),
+}
 
 
 def evidence(step: Step, with_log: bool = True) -> Evidence:
@@ -17,6 +22,7 @@ def evidence(step: Step, with_log: bool = True) -> Evidence:
         Step.COLD: Counters(TOKENS, 0, TOKENS, 0),
         Step.GPU_HIT: Counters(TOKENS, 1280, 50, 0),
         Step.SSD_REUSE: Counters(TOKENS, 0, TOKENS, 1280),
+        Step.PAGE_CACHE_REUSE: Counters(TOKENS, 0, TOKENS, 1280),
         Step.EVICTED_RECOMPUTE: Counters(TOKENS, 0, 0, 0),
     }[step]
     log = None

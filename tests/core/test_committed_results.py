@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from kvtiers.errors import KvtiersError
-from kvtiers.results import Mode, read_reported, read_result
+from kvtiers.evidence import Step
+from kvtiers.results import Arm, Mode, read_reported, read_result
 from kvtiers.summary import summarize
 
 REFERENCE = Path(__file__).parents[2] / "lab" / "results" / "reference"
@@ -21,6 +22,18 @@ def test_the_reference_run_is_valid_and_its_summary_follows_from_its_samples() -
     assert result.summary == summarize(
         result.samples, result.model.kv_bytes_per_token, ceiling.drive_gb_per_s, ceiling.drive_source
     )
+
+
+@pytest.mark.parametrize("name", ["cpu-tiny-page-cache", "cpu-tiny-page-cache-long"])
+def test_runs_with_and_without_the_page_cache_differ_in_that_alone(name: str) -> None:
+    result = read_result((REFERENCE / f"{name}.json").read_text(encoding="utf-8"))
+    assert result.valid
+    assert result.settings.direct_io is False
+    drive, memory = (result.summary.step(Arm.LMCACHE, step) for step in (Step.SSD_REUSE, Step.PAGE_CACHE_REUSE))
+    assert drive is not None
+    assert memory is not None
+    assert drive.samples == memory.samples == result.settings.repeats
+    assert memory.ttft.max_s < drive.ttft.min_s
 
 
 def test_the_published_table_is_marked_as_reported() -> None:

@@ -16,6 +16,29 @@ LEDGER = Path(__file__).parents[2] / "lessons" / "claims.yaml"
 CHECKS: dict[str, dict[str, Any]] = {
     name: claim["check"] for name, claim in yaml.safe_load(LEDGER.read_text()).items() if "check" in claim
 }
+# What the lessons say of defaults and warnings without a number, and so without a claim.
+SAID = {
+    "MP mode uses blake3": ("lmcache/v1/multiprocess/config.py", 'hash_algorithm: str = "blake3"'),
+    "the MP server listens where the connector looks": ("lmcache/v1/multiprocess/config.py", "port: int = 5555"),
+    "an unknown hash falls back with a warning": ("lmcache/v1/token_database.py", "Using builtin hash. "),
+    "a builtin hash without a seed warns": (
+        "lmcache/v1/token_database.py",
+        "Using builtin hash without PYTHONHASHSEED set. ",
+    ),
+    "MP's fs rejects short reads": (
+        "lmcache/v1/distributed/l2_adapters/fs_l2_adapter.py",
+        "Incomplete read for %s: expected %d, got %d",
+    ),
+    "vLLM's fs rejects short reads": ("vllm/v1/kv_offload/tiering/fs/io.py", "Short read: expected "),
+    "fs_native has no bound of its own": (
+        "lmcache/v1/distributed/l2_adapters/fs_native_l2_adapter.py",
+        "will NOT bound disk usage",
+    ),
+    "stores are cut when the staging buffer is full": (
+        "lmcache/v1/cache_engine.py",
+        " choosing to store only ",
+    ),
+}
 ASK = """
 import json, sys, sysconfig
 from importlib.metadata import version
@@ -47,3 +70,15 @@ def test_a_claim_about_the_engine_holds(name: str, installed: dict[str, Any]) ->
         text = (Path(installed["folder"]) / check["file"]).read_text()
         assert [form for form in check.get("contains", []) if form not in text] == []
         assert [form for form in check.get("lacks", []) if form in text] == []
+
+
+@pytest.mark.parametrize("said", SAID)
+def test_what_the_lessons_say_without_a_number_holds_too(said: str, installed: dict[str, Any]) -> None:
+    file, form = SAID[said]
+    assert form in (Path(installed["folder"]) / file).read_text()
+
+
+def test_of_what_was_read_in_source_only_dates_and_models_go_unchecked() -> None:
+    ledger = yaml.safe_load(LEDGER.read_text())
+    unchecked = {name for name, claim in ledger.items() if claim["kind"] == "source"} - set(CHECKS)
+    assert unchecked == {"checked-on", "qwen3-4b-head-dim"}

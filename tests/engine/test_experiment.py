@@ -128,6 +128,20 @@ def test_nothing_is_left_behind(measured: tuple[Result, str, Path]) -> None:
     assert_nothing_left()
 
 
+def test_reuse_from_the_page_cache_stands_beside_reuse_from_the_drive(tmp_path: Path) -> None:
+    output = tmp_path / "result.json"
+    run = lab("--page-cache", "--no-control", "--repeats", "2", "--output", str(output))
+    out, err = run.communicate()
+    assert run.returncode == 0, out + err
+    result = read_result(output.read_text())
+    assert [sample.step for sample in result.samples] == [
+        *(Step.COLD, Step.GPU_HIT, Step.SSD_REUSE, Step.PAGE_CACHE_REUSE),
+        *(Step.COLD, Step.GPU_HIT, Step.PAGE_CACHE_REUSE, Step.SSD_REUSE),
+    ]
+    assert result.settings.direct_io is False
+    assert "against the same answered by the page cache" in out
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """An engine with LMCache that 'somebody else' started."""

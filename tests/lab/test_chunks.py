@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from lab import page_cache
 from lab.chunks import ChunkFiles, check_cache_root, run_directory, supports_direct_io
 from lab.errors import LabError
 from lab.machine import mount_of
@@ -56,6 +57,28 @@ def test_waiting_in_vain_ends_with_the_reason(tmp_path: Path) -> None:
 
     with pytest.raises(LabError, match="the engine was killed"):
         ChunkFiles(tmp_path, 4096, direct_io=False).await_written(1, engine_is_gone)
+
+
+def test_chunk_files_leave_the_page_cache_and_come_back(tmp_path: Path) -> None:
+    files = ChunkFiles(tmp_path, 4096, direct_io=False)
+    for number in range(3):
+        (tmp_path / f"{number}.pt").write_bytes(b"x" * 4096 * 300)
+    files.leave_page_cache()
+    assert page_cache.held_share(tmp_path.glob("*.pt")) == 0
+    (tmp_path / "0.pt").read_bytes()
+    assert page_cache.held_share(tmp_path.glob("*.pt")) == pytest.approx(1 / 3)
+    files.enter_page_cache()
+    assert page_cache.held_share(tmp_path.glob("*.pt")) == 1
+
+
+def test_a_page_cache_that_does_not_do_as_told_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "chunk.pt").write_bytes(b"x" * 4096 * 2)
+    files = ChunkFiles(tmp_path, 4096, direct_io=False)
+    monkeypatch.setattr(page_cache, "held_share", lambda _: 0.5)
+    with pytest.raises(LabError, match=r"still holds 50\.0% of the chunk files"):
+        files.leave_page_cache()
+    with pytest.raises(LabError, match=r"holds only 50\.0% of the chunk files"):
+        files.enter_page_cache()
 
 
 def test_the_drive_is_measured_past_the_page_cache_or_not_at_all(tmp_path: Path) -> None:

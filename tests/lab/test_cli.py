@@ -63,6 +63,7 @@ def test_a_corrupt_result_is_one_message(tmp_path: Path) -> None:
         (("run", "--engine", "cpu", "--output", "/proc/nowhere/result.json"), "cannot make /proc/nowhere"),
         (("run", "--drive-gb-per-s", "-1"), "--drive-gb-per-s must be a number above 0"),
         (("run", "--url", "http://127.0.0.1:9", "--preset", "tiny"), "do not go with it"),
+        (("run", "--url", "http://127.0.0.1:9", "--page-cache"), "do not go with it"),
         (("run", "--log", "engine.log"), "--log is the log of a server named by --url"),
         (("run", "--url", "http://127.0.0.1:9"), "no answer from http://127.0.0.1:9"),
         (("show", "/nowhere/latest.json"), "cannot read /nowhere/latest.json"),

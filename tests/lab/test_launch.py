@@ -101,6 +101,13 @@ def test_settings_of_the_shell_do_not_leak_into_the_experiment() -> None:
     assert "VLLM_USE_V1" not in environment
 
 
+def test_with_the_page_cache_lmcache_reads_and_writes_through_it() -> None:
+    direct, cached = (dry_run(LocalRun(PRESETS["tiny"], Knobs(page_cache=wanted)))[0] for wanted in (False, True))
+    assert json.loads(cached.environment["LMCACHE_EXTRA_CONFIG"]) == {"use_odirect": False}
+    limits = [float(launch.environment["LMCACHE_MAX_LOCAL_DISK_SIZE"]) for launch in (direct, cached)]
+    assert limits == sorted(limits)
+
+
 def test_no_control_means_one_engine() -> None:
     assert len(dry_run(LocalRun(PRESETS["tiny"], Knobs(control=False)))) == 1
 

@@ -10,6 +10,7 @@ from course.claims import load_claims
 from course.errors import CourseError
 from course.reading import Reading
 
+from kvtiers.model.public import public_models
 from kvtiers.results import read_reported
 from tests.lessons.prose import CLAIM, LESSONS, PROJECT
 
@@ -33,8 +34,9 @@ def test_a_measured_value_follows_the_result_file(tmp_path: Path) -> None:
     result = json.loads((REFERENCE / "cpu-tiny.json").read_text())
     for row in result["summary"]["steps"]:
         row["ttft"]["median_s"] = 1.234
+    for path in REFERENCE.glob("*.json"):
+        (tmp_path / path.name).write_text(path.read_text())
     (tmp_path / "cpu-tiny.json").write_text(json.dumps(result))
-    (tmp_path / "cpu-tiny-long.json").write_text((REFERENCE / "cpu-tiny-long.json").read_text())
     claims = load_claims(LESSONS / "claims.yaml", tmp_path)
     assert claims["lab-cold"].value == "1.23 s"
     assert result["versions"]["vllm"] in claims["lab-cold"].source["en"]
@@ -46,6 +48,10 @@ def test_a_computed_value_is_what_kvtiers_computes(tmp_path: Path) -> None:
     call = {"call": "kvtiers.costs.break_even_tokens_per_s", "with": rates}
     entry = {"kind": "computed", "compute": call, "show": "integer", "en": "e", "zh-TW": "z"}
     assert load_claims(ledger(tmp_path, entry), REFERENCE)["one"].value == "45,776"
+
+
+def test_a_models_number_is_that_of_its_config(reading: Reading) -> None:
+    assert reading.claims["qwen3-4b-head-dim"].value == str(public_models()["Qwen3-4B"]["head_dim"])
 
 
 def test_reported_speedups_are_those_of_the_reported_file(reading: Reading) -> None:
@@ -119,3 +125,26 @@ def test_an_unknown_claim_is_named(reading: Reading) -> None:
         reading.texts["en"].html("{claim}`no-such-claim`")
     with pytest.raises(CourseError, match=r"glossary"):
         reading.texts["en"].html("{term}`words <no-such-term>`")
+
+
+MEASURED_BY_TESTS = {
+    name: claim["test"]
+    for name, claim in yaml.safe_load((LESSONS / "claims.yaml").read_text()).items()
+    if "test" in claim
+}
+
+
+@pytest.mark.parametrize("name", MEASURED_BY_TESTS)
+def test_the_test_a_claim_names_is_there(name: str) -> None:
+    path, _, function = MEASURED_BY_TESTS[name].partition("::")
+    assert f"\ndef {function}(" in (PROJECT / path).read_text()
+
+
+def test_a_page_names_the_test_that_measured_a_value(reading: Reading) -> None:
+    source = reading.claims["lab-restart"].source
+    assert all(MEASURED_BY_TESTS["lab-restart"] in words for words in source.values())
+
+
+def test_a_measured_value_without_result_file_or_test_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CourseError, match=r"one: 'test' is a required property"):
+        load_claims(ledger(tmp_path, GOOD | {"kind": "measured"}), REFERENCE)

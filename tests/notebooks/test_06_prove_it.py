@@ -29,6 +29,12 @@ def test_shows_the_evidence_of_every_sample(run: Runner) -> None:
     assert shown.count("<tr>") == 1 + len(builders.result().samples)
 
 
+def test_shows_a_run_with_the_page_cache(run: Runner, language: str) -> None:
+    result = (REAL_LOG.parent / "cpu-tiny-page-cache.json").read_bytes()
+    named = {"en": "back from the page cache", "zh-TW": "從分頁快取載回"}
+    assert named[language] in run("06_prove_it", language, dropped=result).shown
+
+
 def test_the_price_of_storing_is_lmcaches_own_account(run: Runner, language: str) -> None:
     assert "10 ms" in run("06_prove_it", language, dropped=RESULT.encode()).shown
 
