@@ -12,12 +12,17 @@ import shutil
 import zipfile
 from pathlib import Path
 
+from fontTools.subset import Options, Subsetter  # type: ignore[import-untyped]
+from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
+
 from course.node import run_node
 from course.sources import fetch, load_sources, unpack_tar
 
 COMPILED = ("msgspec", "numpy", "matplotlib", "contourpy", "kiwisolver", "pillow")
 ZIP, SITE_PACKAGES = "/lib/python314.zip/", "/lib/python3.14/site-packages/"
 CHART_FONT = "DejaVuSans.ttf"
+# Latin, Greek, punctuation, arrows, mathematics, shapes. Charts only measure text with it; the page's fonts draw.
+CHART_LETTERS = [*range(0x20, 0x250), *range(0x370, 0x400), *range(0x2000, 0x2300), *range(0x25A0, 0x2600)]
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 STDLIB_SKIP = re.compile(r"^(idlelib|turtledemo|lib2to3|ensurepip|tkinter|turtle\.py|pydoc_data|test|wsgiref|xmlrpc)\b")
@@ -30,7 +35,7 @@ SKIP = re.compile(
     | ^fontTools/(ufoLib|designspaceLib|feaLib|varLib|otlLib|mtiLib|merge|subset|voltLib|qu2cu|cu2qu|t1Lib|svgLib)/
     | ^jedi/third_party/ | ^docutils/(?!__init__)
     | ^pygments/(lexers/(?!__init__|_mapping|python|special|shell|data|diff)|styles/(?!__init__|_mapping|default))
-    | ^dateutil/zoneinfo/.*gz | ^mpl_toolkits/(axisartist|axes_grid1)/
+    | ^dateutil/zoneinfo/.*gz | ^mpl_toolkits/
     | ^matplotlib/(tests|testing)/
     | ^matplotlib/backends/(?!__init__|backend_agg|_backend_agg|backend_svg|backend_mixed|registry)
     | ^PIL/(_avif|_webp|_imagingft|_imagingcms|_imagingtk|_imagingmorph).*\.so$
@@ -59,6 +64,7 @@ def build_runtime(site: Path, package: Path, notebooks: Path, cache: Path, out: 
 
     pure, compiled = work / "pure", work / "compiled"
     _unpack_all(files, pure, compiled)
+    _subset(next(compiled.rglob(CHART_FONT)))
     _unzip(core / "python_stdlib.zip", pure, STDLIB_SKIP)
     shutil.copytree(package, pure / "kvtiers", ignore=shutil.ignore_patterns("__pycache__", "py.typed"))
     shutil.copy(site / "runtime" / "late_imports.py", pure)
@@ -94,6 +100,14 @@ def _unpack_all(files: dict[str, Path], pure: Path, compiled: Path) -> None:
     for metadata in [*pure.glob("*.dist-info"), *compiled.glob("*.dist-info")]:
         _trim(metadata)
         metadata.rename(compiled / metadata.name)
+
+
+def _subset(font: Path) -> None:
+    subsetter = Subsetter(Options(drop_tables=["FFTM", "DSIG"]))
+    subsetter.populate(unicodes=CHART_LETTERS)
+    letters = TTFont(font, recalcTimestamp=False)
+    subsetter.subset(letters)
+    letters.save(font)
 
 
 def _unzip(path: Path, into: Path, skip: re.Pattern[str]) -> None:
