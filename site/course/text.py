@@ -20,6 +20,7 @@ from mdit_py_plugins.myst_role import myst_role_plugin
 from course.claims import Claim
 from course.errors import CourseError
 
+HEADING = re.compile(r"<h2>")
 TERM = re.compile(r"(?P<words>[^<]+?) <(?P<id>[a-z0-9-]+)>")
 
 
@@ -98,3 +99,21 @@ class Text:
 def parser() -> MarkdownIt:
     """CommonMark with tables and roles."""
     return MarkdownIt("commonmark").enable("table").use(myst_role_plugin)
+
+
+def anchors_of(markdown: str) -> list[str]:
+    """An id for each section of an English text: its heading, e.g. ``what-people-get-wrong``."""
+    headings = re.findall(r"^## (.+)$", markdown, flags=re.MULTILINE)
+    return [re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-") for heading in headings]
+
+
+def with_anchors(html: str, anchors: Sequence[str]) -> str:
+    """Give each section's heading its id, the same in both languages, so that a link holds in either.
+
+    Raises:
+        CourseError: when there are more or fewer sections than ids.
+    """
+    if len(HEADING.findall(html)) != len(anchors):
+        raise CourseError(f"has {len(HEADING.findall(html))} sections, in English it has {len(anchors)}")
+    left = iter(anchors)
+    return HEADING.sub(lambda _: f'<h2 id="{next(left)}">', html)
