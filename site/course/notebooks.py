@@ -18,7 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from course.errors import CourseError
-from course.policy import NOTEBOOK, with_policy
+from course.policy import EDITOR, NOTEBOOK, with_policy
 
 SCRIPT_HEADER = re.compile(r"\A# /// script\n(?:#.*\n)*?# ///\n+")
 MOUNT = '<marimo-wasm hidden="">'
@@ -83,7 +83,7 @@ def export_notebooks(notebooks: list[Notebook], runtime: str, site: Path) -> Non
             nowhere = f'data-pypi-index-url="{UP}/{runtime}/none/"'
             editor = _replace_once(page, "<marimo-wasm ", f"<marimo-wasm {nowhere} ")
             editor = _replace_once(editor, READ, EDIT)
-            (folder / "edit.html").write_text(with_policy(editor, NOTEBOOK))
+            (folder / "edit.html").write_text(with_policy(editor, EDITOR))
         shutil.copytree(exports[0], site / "marimo", ignore=shutil.ignore_patterns("index.html", "*.md"))
 
 

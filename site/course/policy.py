@@ -27,10 +27,12 @@ NOTEBOOK = PAGE | {
     "frame-src": "'none'",
     # Charts and files that Python makes reach the page as data: and blob: addresses.
     "img-src": "'self' data: blob:",
-    "font-src": "'self'",
+    "font-src": "'self' data:",
     "manifest-src": "'self'",
     "worker-src": "'self'",
 }
+# The editor parses and formats with WebAssembly of its own.
+EDITOR = NOTEBOOK | {"script-src": "'wasm-unsafe-eval'"}
 
 # A worker takes its policy from the header it came with, not from the page that started it.
 WORKER_HEADER = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'"
@@ -40,8 +42,8 @@ PAGE_HEADER = "frame-ancestors 'self'"
 def with_policy(page: str, rules: dict[str, str] = PAGE) -> str:
     """`page` with `rules` as its first <meta> after the charset, inline scripts allowed by their hash."""
     hashes = sorted({_hash(script) for script in INLINE_SCRIPT.findall(page)})
-    policy = "; ".join(f"{name} {value}" for name, value in rules.items())
-    policy += "; script-src " + " ".join(["'self'", *hashes])
+    scripts = " ".join(["'self'", *hashes, *rules.get("script-src", "").split()])
+    policy = "; ".join(f"{name} {value}" for name, value in (rules | {"script-src": scripts}).items())
     meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
     page, count = CHARSET.subn(lambda charset: charset[0] + meta, page, count=1)
     if not count:

@@ -47,7 +47,9 @@ async function find() {
   const words = field.value.trim();
   let results;
   try {
-    results = (await index).search(words);
+    const made = await index;
+    results = made.search(words);
+    if (results.length === 0) results = made.search(words, { combineWith: "OR" }); // better some words than none
   } catch {
     count.textContent = count.dataset.failed;
     return;
@@ -101,6 +103,7 @@ list.addEventListener("click", () => dialog.close()); // a result on this very p
 dialog.addEventListener("keydown", (event) => {
   const links = [...list.querySelectorAll("a")];
   const at = links.indexOf(document.activeElement);
+  if (event.key === "Escape") dialog.close(); // at once: the field alone would only be emptied
   if (event.key === "Enter" && document.activeElement === field) links[0]?.click();
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (!step || links.length === 0) return;

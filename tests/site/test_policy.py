@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import serve
-from course.policy import NOTEBOOK, with_policy
+from course.policy import EDITOR, NOTEBOOK, with_policy
 
 PAGE = '<html><head><meta charset="utf-8"><script src="a.js"></script><script>let a = 1;</script></head></html>'
 
@@ -23,6 +23,7 @@ def test_only_the_sites_scripts_and_the_inline_ones_of_the_build_may_run() -> No
     digest = base64.b64encode(hashlib.sha256(b"let a = 1;").digest()).decode()
     assert script_sources(with_policy(PAGE)) == ["'self'", f"'sha256-{digest}'"]
     assert script_sources(with_policy(PAGE, NOTEBOOK)) == ["'self'", f"'sha256-{digest}'"]
+    assert script_sources(with_policy(PAGE, EDITOR)) == ["'self'", f"'sha256-{digest}'", "'wasm-unsafe-eval'"]
 
 
 def test_the_policy_comes_before_every_script() -> None:
