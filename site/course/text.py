@@ -57,7 +57,7 @@ class Text:
         Raises:
             CourseError: naming the role, claim, term or table that does not exist.
         """
-        return str(self._markdown.render(markdown))
+        return _scrolling(str(self._markdown.render(markdown)))
 
     def inline(self, markdown: str) -> str:
         """One line, without a paragraph around it."""
@@ -94,6 +94,11 @@ class Text:
         if name not in self._tables:
             raise CourseError(f"there is no table {name}; there are {', '.join(sorted(self._tables))}")
         return self._tables[name]()
+
+
+def _scrolling(html: str) -> str:
+    """Tables in a box that scrolls sideways, by keyboard too, on a screen too narrow for them."""
+    return html.replace("<table>", '<div class="wide" tabindex="0"><table>').replace("</table>", "</table></div>")
 
 
 def parser() -> MarkdownIt:

@@ -30,7 +30,7 @@ if (frame) {
 
 function search(button) {
   const open = async () => (await import("./search.js")).open();
-  button.hidden = false;
+  button.disabled = false;
   button.addEventListener("click", open);
   document.addEventListener("keydown", (event) => {
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea, select")) return;

@@ -12,7 +12,7 @@ for (const row of rows) {
   const wrong = questions.some((question) => isAnswered(question) && !isRight(question));
   for (const question of questions) {
     question.className = !isAnswered(question) ? "open" : isRight(question) ? "right" : "wrong";
-    question.append(` ${{ open: "–", right: "✓", wrong: "✗" }[question.className]}`);
+    question.querySelector(".mark").textContent = { open: "–", right: "✓", wrong: "✗" }[question.className];
   }
   row.querySelector(".right").textContent = `${right} / ${questions.length}`;
   row.querySelector(".advice").textContent =
