@@ -117,6 +117,7 @@ function start() {
     page.addEventListener("notebook-live", () => {
       set("live");
       frame.removeAttribute("tabindex");
+      import("./names.js").then(({ nameWidgets }) => nameWidgets(page.document, frame.dataset));
     });
     page.addEventListener("notebook-failed", () => set("failed"));
   });
