@@ -22,10 +22,14 @@ from course.pages import Pages
 from course.poster import save_view
 from course.reading import load_reading, write_reading
 from course.runtime import build_runtime
+from course.search import write_index
+from course.share import write_pictures
+from course.sources import fetch, load_sources, unpack_tar
 
 SITE = Path(__file__).resolve().parent
 PROJECT = SITE.parent
 RESULTS = PROJECT / "lab" / "results"
+SEARCH = "minisearch-7.2.0.tgz"
 
 
 def main() -> None:
@@ -34,17 +38,19 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=SITE / "dist")
     parser.add_argument("--cache", type=Path, default=SITE / ".cache")
     parser.add_argument(
-        "--origin", default="http://127.0.0.1:8000", help="where the site will be served; for downloads"
+        "--address",
+        default="http://127.0.0.1:8000",
+        help="where the site will be served: search engines, previews and downloaded notebooks are told",
     )
     options = parser.parse_args()
     try:
-        build(options.out.resolve(), options.cache.resolve(), options.origin.rstrip("/"))
+        build(options.out.resolve(), options.cache.resolve(), options.address.rstrip("/"))
     except CourseError as error:
         sys.exit(f"build failed: {error}")
 
 
-def build(out: Path, cache: Path, origin: str) -> None:
-    """Write the site for `origin` into `out`, replacing what is there."""
+def build(out: Path, cache: Path, address: str) -> None:
+    """Write the site for `address` into `out`, replacing what is there."""
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     shutil.copytree(SITE / "static", out / "static")
@@ -59,13 +65,17 @@ def build(out: Path, cache: Path, origin: str) -> None:
     wheel = _wheel(out / "wheels")
     for notebook in notebooks:
         download = out / f"{notebook.folder}.py"
-        download.write_text(with_wheel(notebook.path.read_text(), f"{origin}/wheels/{wheel}"))
+        download.write_text(with_wheel(notebook.path.read_text(), f"{address}/wheels/{wheel}"))
 
     with ThreadPoolExecutor(2) as pool:
         views = list(pool.map(lambda notebook: save_view(notebook.path, PROJECT), notebooks))
     saved = {(notebook.language, notebook.name): view for notebook, view in zip(notebooks, views, strict=True)}
+    pictures = write_pictures(saved, PROJECT / "docs" / "lab.png", out / "share")
+    reading = load_reading(PROJECT, SITE)
     start = start_script(frontend, runtime, "../../")
-    write_reading(load_reading(PROJECT, SITE), saved, start, Pages(SITE, out))
+    write_reading(reading, saved, pictures, start, Pages(SITE, out, address))
+    write_index(reading, SITE, out / "static" / "search.json")
+    _search_library(cache, out / "static")
     write_notices(SITE / "runtime" / "sources.json", cache / "downloads", out / "third-party-notices.txt")
     compress_site(out, cache / "compressed")
 
@@ -102,6 +112,12 @@ def _runtime(cache: Path, out: Path) -> str:
         stamp.write_text(digest)
     shutil.copytree(built, out / name, ignore=shutil.ignore_patterns("complete"))
     return name
+
+
+def _search_library(cache: Path, static: Path) -> None:
+    sources = [source for source in load_sources(SITE / "runtime" / "sources.json") if source.file == SEARCH]
+    unpack_tar(fetch(sources, cache / "downloads")[SEARCH], cache / "search", "package/dist/es/")
+    shutil.copy(cache / "search" / "index.js", static / "minisearch.js")
 
 
 def _wheel(folder: Path) -> str:

@@ -14,6 +14,8 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import IO, Any
 
+from course.policy import PAGE_HEADER, WORKER_HEADER
+
 ENCODINGS = (("br", ".br"), ("gzip", ".gz"))
 TYPES = {".mjs": "text/javascript", ".js": "text/javascript", ".wasm": "application/wasm", ".whl": "application/zip"}
 TEXT = {".html", ".css", ".js", ".mjs", ".md", ".py", ".txt", ".yaml"}
@@ -45,7 +47,9 @@ class Handler(SimpleHTTPRequestHandler):
         if unchanged:
             self.end_headers()
             return None
-        self.send_header("Content-Type", _content_type(path))
+        kind = _content_type(path)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Security-Policy", PAGE_HEADER if kind.startswith("text/html") else WORKER_HEADER)
         self.send_header("Content-Length", str(stat.st_size))
         if encoding:
             self.send_header("Content-Encoding", encoding)

@@ -130,7 +130,7 @@ def _(kv_type):
 def _(back_s, choose, t):
     cards = mo.ui.array(
         [
-            mo.ui.button(label=f"{t[tier]}<br>**{format_seconds(time_s)}**", on_click=lambda _, tier=tier: choose(tier))
+            mo.ui.button(label=f"{t[tier]}<br>{format_seconds(time_s)}", on_click=lambda _, tier=tier: choose(tier))
             for tier, time_s in back_s.items()
         ]
     )

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from course.errors import CourseError
 from course.frontend import Frontend, build_frontend
+from course.policy import EDITOR, NOTEBOOK, with_policy
 
 SCRIPT_HEADER = re.compile(r"\A# /// script\n(?:#.*\n)*?# ///\n+")
 MOUNT = '<marimo-wasm hidden="">'
@@ -77,11 +78,12 @@ def export_notebooks(notebooks: list[Notebook], runtime: str, site: Path, cache:
             page = _relocate((export / "index.html").read_text(), runtime, frontend)
             folder = out / notebook.folder
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / "index.html").write_text(page)
+            (folder / "index.html").write_text(with_policy(page, NOTEBOOK))
             # Whoever edits may ask for a package: look nowhere else than here.
             nowhere = f'data-pypi-index-url="{UP}/{runtime}/none/"'
             editor = _replace_once(page, "<marimo-wasm ", f"<marimo-wasm {nowhere} ")
-            (folder / "edit.html").write_text(_replace_once(editor, READ, EDIT))
+            editor = _replace_once(editor, READ, EDIT)
+            (folder / "edit.html").write_text(with_policy(editor, EDITOR))
     return frontend
 
 

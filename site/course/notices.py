@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import tarfile
 import zipfile
 from pathlib import Path
 
 from course.sources import load_sources
 
+PACKED_LICENCE = re.compile(r"package/licen[cs]e[^/]*$", re.IGNORECASE)
 LICENCE = re.compile(r"\.dist-info/(licenses/)?[^/]*(licen[cs]e|copying|notice|authors)[^/]*$", re.IGNORECASE)
 
 
@@ -19,6 +21,8 @@ def write_notices(sources: Path, downloads: Path, out: Path) -> None:
     for path in sorted(downloads.glob("*.whl")):
         if not any(path.name == source.file and source.members for source in listed):
             texts += _licences(path)
+    for path in sorted(downloads.glob("*.tgz")):
+        texts += _packed_licences(path)
     out.write_text("Third-party software on this site\n\n" + "\n".join(head) + "\n\n" + "\n\n".join(texts) + "\n")
 
 
@@ -26,3 +30,15 @@ def _licences(wheel: Path) -> list[str]:
     with zipfile.ZipFile(wheel) as bundle:
         names = sorted(name for name in bundle.namelist() if LICENCE.search(name))
         return [f"== {name}\n\n{bundle.read(name).decode(errors='replace').strip()}" for name in names]
+
+
+def _packed_licences(package: Path) -> list[str]:
+    """Of an npm package."""
+    with tarfile.open(package) as bundle:
+        found = [member for member in bundle.getmembers() if PACKED_LICENCE.search(member.name)]
+        streams = [(member.name, bundle.extractfile(member)) for member in found]
+        return [
+            f"== {package.name} {name}\n\n{stream.read().decode(errors='replace').strip()}"
+            for name, stream in streams
+            if stream
+        ]

@@ -1,20 +1,24 @@
-"""Renders lessons, landing pages and the 404 page with Jinja2 and markdown-it."""
+"""Loads the lessons, and writes pages from the templates with Jinja2."""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from course.errors import CourseError
+from course.length import reading_minutes
+from course.policy import with_policy
 from course.quiz import Question, load_quiz
-from course.text import Text
+from course.text import Text, anchors_of, with_anchors
 
 LANGUAGES = ("en", "zh-TW")
+LOCALES = {"en": "en_US", "zh-TW": "zh_TW"}
 LESSON_FOLDER = re.compile(r"(\d\d)-([a-z0-9-]+)")
 
 
@@ -39,6 +43,11 @@ class Lesson:
         """The notebook's file name without .py."""
         return self.slug.replace("-", "_")
 
+    @property
+    def minutes(self) -> int:
+        """How long it takes to read, quiz and notebook aside."""
+        return reading_minutes(self.body)
+
 
 def load_lessons(folder: Path, texts: Mapping[str, Text]) -> dict[str, list[Lesson]]:
     """All lessons by language, in order; ``texts`` renders each language's Markdown.
@@ -46,23 +55,32 @@ def load_lessons(folder: Path, texts: Mapping[str, Text]) -> dict[str, list[Less
     Raises CourseError when a language lacks a lesson, a page has no title, or a quiz is malformed.
     """
     folders = sorted(path for path in folder.iterdir() if LESSON_FOLDER.fullmatch(path.name))
-    return {language: [_load(path, language, texts[language]) for path in folders] for language in LANGUAGES}
+    anchors = {path: anchors_of(_read(path, LANGUAGES[0])[1]) for path in folders}
+    return {
+        language: [_load(path, language, texts[language], anchors[path]) for path in folders] for language in LANGUAGES
+    }
 
 
-def _load(folder: Path, language: str, renderer: Text) -> Lesson:
+def _read(folder: Path, language: str) -> tuple[str, str]:
+    """Title and Markdown of a lesson."""
     page = folder / f"{language}.md"
     if not page.is_file():
         raise CourseError(f"{folder.name} has no {page.name}: every lesson exists in both languages")
     title, _, text = page.read_text().partition("\n")
     if not title.startswith("# "):
         raise CourseError(f"{page} must start with its title: # …")
+    return title.removeprefix("# ").strip(), text
+
+
+def _load(folder: Path, language: str, renderer: Text, anchors: Sequence[str]) -> Lesson:
+    title, text = _read(folder, language)
     summary = text.strip().split("\n\n")[0].replace("\n", " ")
     try:
-        body = renderer.html(text)
+        body = with_anchors(renderer.html(text), anchors)
     except CourseError as error:
-        raise CourseError(f"{folder.name}/{page.name}: {error}") from error
+        raise CourseError(f"{folder.name}/{language}.md: {error}") from error
     quiz = load_quiz(folder / "quiz.yaml", language, renderer)
-    return Lesson(folder.name, language, title.removeprefix("# ").strip(), summary, body, quiz)
+    return Lesson(folder.name, language, title, summary, body, quiz)
 
 
 def load_strings(site: Path) -> dict[str, dict[str, str]]:
@@ -71,24 +89,55 @@ def load_strings(site: Path) -> dict[str, dict[str, str]]:
 
 
 class Pages:
-    """Writes HTML pages from the templates in `site/templates`."""
+    """Writes HTML pages from the templates in `site/templates`, for a site that will be served at `address`."""
 
-    def __init__(self, site: Path, out: Path) -> None:
+    def __init__(self, site: Path, out: Path, address: str) -> None:
         loader = FileSystemLoader(site / "templates")
-        self._templates = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+        self._templates = Environment(
+            loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        )
+        self._templates.filters["locale"] = lambda language: LOCALES[language]
         self._strings = load_strings(site)
-        self._out = out
+        self._out, self._address = out, address
+        self._written: list[str] = []
 
-    def write(self, template: str, address: str, language: str, **values: object) -> None:
-        """Render `template` to `address`, e.g. ``en/02-kv-size/index.html``; links are relative to it."""
-        path = self._out / address
+    def write(self, template: str, place: str, language: str, **values: object) -> None:
+        """Render `template` to the folder `language`/`place`, e.g. ``en/02-kv-size/``; links are relative to it."""
+        folder = f"{language}/{place}"
+        page = self._render(template, folder, language, root="../" * folder.count("/"), **values)
+        path = self._out / folder / "index.html"
         path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page)
+        if language == LANGUAGES[0]:
+            self._written.append(place)
+
+    def write_entrance(self, template: str, **values: object) -> None:
+        """Render the site's own front page, which shows what the first language's does."""
+        page = self._render(template, f"{LANGUAGES[0]}/", LANGUAGES[0], root="./", **values)
+        (self._out / "index.html").write_text(page)
+
+    def write_missing(self, template: str) -> None:
+        """Render the 404 page. It is shown at any address, so its links start from the site's own."""
+        root = f"{urlsplit(self._address).path}/"
+        page = self._render(template, f"{LANGUAGES[0]}/", LANGUAGES[0], root=root, strings=self._strings)
+        (self._out / "404.html").write_text(page)
+
+    def write_sitemap(self) -> None:
+        """List every page that was written, with its other language."""
+        template = self._templates.get_template("sitemap.xml.j2")
+        page = template.render(address=self._address, languages=LANGUAGES, places=self._written)
+        (self._out / "sitemap.xml").write_text(page)
+
+    def _render(self, template: str, folder: str, language: str, **values: object) -> str:
+        """`folder` is the page's own, on the site; its place in the other language has the same name."""
         other = LANGUAGES[1 - LANGUAGES.index(language)]
         page = self._templates.get_template(template).render(
             t=self._strings[language],
             language=language,
             other=other,
-            root="../" * address.count("/") or "./",
+            languages=LANGUAGES,
+            address=self._address,
+            place=folder.partition("/")[2],
             **values,
         )
-        path.write_text(page)
+        return with_policy(page)

@@ -33,6 +33,11 @@ class Question:
     exhibit: str
     options: tuple[Option, ...]
 
+    @property
+    def best(self) -> str:
+        """The key of the best option."""
+        return next(option.key for option in self.options if option.best)
+
 
 def load_quiz(path: Path, language: str, text: Text) -> tuple[Question, ...]:
     """The lesson's questions in one language.

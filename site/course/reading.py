@@ -77,31 +77,30 @@ def _entries(path: Path, texts: Mapping[str, Text]) -> dict[str, list[Entry]]:
         raise CourseError(f"{path.name}: {error}") from error
 
 
-def write_reading(reading: Reading, saved: Mapping[tuple[str, str], str], start: str, pages: Pages) -> None:
-    """Write every page; ``saved`` holds the notebooks' saved views by language and name, ``start`` the tag that starts
-    Python ahead of a lesson's notebook.
-    """
-    first = LANGUAGES[0]
-    pages.write("home.html.j2", "index.html", first, lessons=reading.lessons[first])
-    pages.write("missing.html.j2", "404.html", first)
+def write_reading(
+    reading: Reading,
+    saved: Mapping[tuple[str, str], str],
+    pictures: Mapping[tuple[str, str], str],
+    start: str,
+    pages: Pages,
+) -> None:
+    """Write every page; ``saved`` holds the notebooks' saved views, ``pictures`` the file names of the lessons'
+    pictures where there is one, both by language and notebook; ``start`` is the tag that starts a lesson's Python."""
+    pages.write_entrance("home.html.j2", lessons=reading.lessons[LANGUAGES[0]])
+    pages.write_missing("missing.html.j2")
     for language, course in reading.lessons.items():
-        pages.write("home.html.j2", f"{language}/index.html", language, lessons=course)
-        pages.write("quiz.html.j2", f"{language}/quiz/index.html", language, lessons=course)
+        pages.write("home.html.j2", "", language, lessons=course)
+        pages.write("quiz.html.j2", "quiz/", language, lessons=course)
+        pages.write("result.html.j2", "quiz/result/", language, lessons=course)
         for name, entries in (("glossary", reading.glossary), ("questions", reading.questions)):
-            pages.write(
-                "entries.html.j2", f"{language}/{name}/index.html", language, name=name, entries=entries[language]
-            )
+            pages.write("entries.html.j2", f"{name}/", language, name=name, entries=entries[language])
         standing = reading.texts[language].standing
-        pages.write(
-            "claims.html.j2",
-            f"{language}/claims/index.html",
-            language,
-            claims=[(claim, standing(claim)) for claim in reading.claims.values()],
-        )
+        claims = [(claim, standing(claim)) for claim in reading.claims.values()]
+        pages.write("claims.html.j2", "claims/", language, claims=claims)
         for place, lesson in enumerate(course):
             pages.write(
                 "lesson.html.j2",
-                f"{language}/{lesson.slug}/index.html",
+                f"{lesson.slug}/",
                 language,
                 lesson=lesson,
                 lessons=course,
@@ -111,4 +110,6 @@ def write_reading(reading: Reading, saved: Mapping[tuple[str, str], str], start:
                 notebook=f"notebooks/{language}/{lesson.notebook}",
                 saved=saved[language, lesson.notebook],
                 start=start,
+                picture=pictures.get((language, lesson.notebook), "course.png"),
             )
+    pages.write_sitemap()

@@ -20,6 +20,7 @@ from mdit_py_plugins.myst_role import myst_role_plugin
 from course.claims import Claim
 from course.errors import CourseError
 
+HEADING = re.compile(r"<h2>")
 TERM = re.compile(r"(?P<words>[^<]+?) <(?P<id>[a-z0-9-]+)>")
 
 
@@ -56,7 +57,7 @@ class Text:
         Raises:
             CourseError: naming the role, claim, term or table that does not exist.
         """
-        return str(self._markdown.render(markdown))
+        return _scrolling(str(self._markdown.render(markdown)))
 
     def inline(self, markdown: str) -> str:
         """One line, without a paragraph around it."""
@@ -95,6 +96,29 @@ class Text:
         return self._tables[name]()
 
 
+def _scrolling(html: str) -> str:
+    """Tables in a box that scrolls sideways, by keyboard too, on a screen too narrow for them."""
+    return html.replace("<table>", '<div class="wide" tabindex="0"><table>').replace("</table>", "</table></div>")
+
+
 def parser() -> MarkdownIt:
     """CommonMark with tables and roles."""
     return MarkdownIt("commonmark").enable("table").use(myst_role_plugin)
+
+
+def anchors_of(markdown: str) -> list[str]:
+    """An id for each section of an English text: its heading, e.g. ``what-people-get-wrong``."""
+    headings = re.findall(r"^## (.+)$", markdown, flags=re.MULTILINE)
+    return [re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-") for heading in headings]
+
+
+def with_anchors(html: str, anchors: Sequence[str]) -> str:
+    """Give each section's heading its id, the same in both languages, so that a link holds in either.
+
+    Raises:
+        CourseError: when there are more or fewer sections than ids.
+    """
+    if len(HEADING.findall(html)) != len(anchors):
+        raise CourseError(f"has {len(HEADING.findall(html))} sections, in English it has {len(anchors)}")
+    left = iter(anchors)
+    return HEADING.sub(lambda _: f'<h2 id="{next(left)}">', html)

@@ -1,4 +1,4 @@
-// Page frame: theme, divider, tabs, and the change from the saved view to the live notebook.
+// Page frame: theme, search, language switch, divider, tabs, and the change from the saved view to the live notebook.
 const root = document.documentElement;
 const remember = (key, value) => {
   try { localStorage[key] = value; } catch { /* private mode: the choice lasts for this page */ }
@@ -16,11 +16,40 @@ document.getElementById("theme").addEventListener("click", () => {
   remember("theme", root.dataset.theme);
 });
 
+search(document.getElementById("find"));
+for (const event of ["pointerdown", "focus", "click"]) {
+  document.querySelector("a.language").addEventListener(event, ({ currentTarget }) => stayHere(currentTarget));
+}
+
 if (frame) {
   divider(document.getElementById("divider"));
   tabs();
   start();
   document.getElementById("download").addEventListener("click", download);
+}
+
+function search(button) {
+  const open = async () => (await import("./search.js")).open();
+  button.disabled = false;
+  button.addEventListener("click", open);
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea, select")) return;
+    event.preventDefault();
+    open();
+  });
+}
+
+// The other language opens at the section that is being read, with the same order of the quiz.
+function stayHere(link) {
+  const places = [...document.querySelectorAll("main :is(h2, section, fieldset, dl > div)[id]")];
+  const line = innerHeight / 4;
+  const passed = places.filter((place) => place.id !== "notebook" && place.getBoundingClientRect().top < line);
+  const isAtTop = scrollY + (document.querySelector("article")?.scrollTop ?? 0) === 0;
+  const onTab = document.getElementById("tab-notebook")?.checkVisibility() && document.querySelector(".lesson").dataset.show;
+  const target = new URL(link.href);
+  target.search = location.search;
+  target.hash = onTab === "notebook" ? "notebook" : isAtTop ? "" : (passed.at(-1)?.id ?? "");
+  link.href = target;
 }
 
 // The file names the wheel on the site it comes from, wherever that is served.
@@ -69,6 +98,9 @@ function tabs() {
   };
   text.addEventListener("click", () => show("text"));
   notebook.addEventListener("click", () => show("notebook"));
+  const follow = () => show(location.hash === "#notebook" ? "notebook" : "text");
+  addEventListener("hashchange", follow);
+  follow();
 }
 
 // The saved view stays on top, its controls locked, until the notebook's kernel has run every cell. Only then can
@@ -85,6 +117,7 @@ function start() {
     page.addEventListener("notebook-live", () => {
       set("live");
       frame.removeAttribute("tabindex");
+      import("./names.js").then(({ nameWidgets }) => nameWidgets(page.document, frame.dataset));
     });
     page.addEventListener("notebook-failed", () => set("failed"));
   });

@@ -1,14 +1,6 @@
-// Quizzes: answers kept in this browser, a result by lesson, a shuffled order that its seed in the URL brings back.
+// Quizzes: answers kept in this browser, and a shuffled order that its seed in the URL brings back.
 // Choosing and explaining is plain HTML and CSS: all of that works without this file.
-const KEY = "quiz";
-const answers = read();
-
-function read() {
-  try { return JSON.parse(localStorage[KEY] ?? "{}"); } catch { return {}; }
-}
-function write() {
-  try { localStorage[KEY] = JSON.stringify(answers); } catch { /* private mode: kept until the page closes */ }
-}
+import { answers, fill, keep } from "./answers.js";
 
 const questions = [...document.querySelectorAll(".question")];
 for (const question of questions) {
@@ -16,7 +8,7 @@ for (const question of questions) {
   if (chosen) chosen.checked = true;
   question.addEventListener("change", ({ target }) => {
     answers[question.dataset.id] = target.value;
-    write();
+    keep();
     say(target.closest(".option").querySelector(".why").textContent);
     score();
   });
@@ -31,14 +23,14 @@ function say(text) {
   voice.textContent = text;
 }
 
-const result = document.getElementById("result");
-if (result) {
+const scoreLine = document.getElementById("score");
+if (scoreLine) {
   document.getElementById("shuffle").addEventListener("click", () => {
     location.search = `?seed=${crypto.getRandomValues(new Uint16Array(1))[0]}`;
   });
   document.getElementById("forget").addEventListener("click", () => {
     for (const id of Object.keys(answers)) delete answers[id];
-    write();
+    keep();
     for (const input of document.querySelectorAll(".question input:checked")) input.checked = false;
     score();
   });
@@ -54,7 +46,6 @@ function shuffle(seed) {
   const all = document.createElement("section");
   all.className = "quiz";
   for (const question of mixed(questions)) {
-    question.dataset.lesson = question.closest(".quiz").dataset.lesson;
     question.append(...mixed([...question.querySelectorAll(".option")]));
     all.append(question);
   }
@@ -74,23 +65,7 @@ function mulberry32(state) {
 }
 
 function score() {
-  if (!result) return;
-  const lessonOf = (question) => question.dataset.lesson ?? question.closest(".quiz").dataset.lesson;
-  const isAnswered = (question) => question.querySelector("input:checked") !== null;
-  const isRight = (question) => question.querySelector(".best input:checked") !== null;
-  for (const row of result.querySelectorAll("tr[data-lesson]")) {
-    const own = questions.filter((question) => lessonOf(question) === row.dataset.lesson);
-    const right = own.filter(isRight).length;
-    const wrong = own.some((question) => isAnswered(question) && !isRight(question));
-    row.querySelector(".right").textContent = `${right} / ${own.length}`;
-    row.querySelector(".advice").textContent =
-      wrong ? row.dataset.reread : right === own.length ? row.dataset.fine : row.dataset.open;
-  }
-  const answered = questions.filter(isAnswered).length;
-  const line = document.getElementById("score");
-  line.dataset.none ??= line.textContent;
-  line.textContent = answered === 0 ? line.dataset.none : line.dataset.score
-    .replace("{right}", questions.filter(isRight).length)
-    .replace("{answered}", answered)
-    .replace("{total}", questions.length);
+  if (!scoreLine) return;
+  const among = (selector) => questions.filter((question) => question.querySelector(selector)).length;
+  fill(scoreLine, { right: among(".best input:checked"), answered: among("input:checked"), total: questions.length });
 }

@@ -16,6 +16,10 @@ PROJECT = Path(__file__).parents[2]
 SCREENSHOTS = PROJECT / "site" / ".cache" / "screenshots"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync"]
 LIVE_MS = 90_000
+LANGUAGES = ("en", "zh-TW")
+LESSONS = sorted(path.name for path in (PROJECT / "lessons").glob("[0-9][0-9]-*"))
+READING = ("quiz", "quiz/result", "glossary", "questions", "claims")
+ALL_PAGES = ["", *(f"{page}/" for page in (*LESSONS, *READING))]
 
 
 @pytest.fixture(scope="session")
@@ -62,6 +66,12 @@ class Visit:
 
     def open(self, path: str) -> None:
         self.page.goto(f"{self.address}/{path}")
+
+    def without_notebooks(self) -> None:
+        """Let lessons show their saved views only: for tests of the page around the notebook, which then start no
+        Python."""
+        empty = "<!doctype html><title>no notebook</title>"
+        self.page.route("**/notebooks/*/*/", lambda route: route.fulfill(content_type="text/html", body=empty))
 
     def open_live(self, path: str) -> FrameLocator:
         """Open a lesson and wait until its notebook is live; returns the notebook."""

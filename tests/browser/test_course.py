@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PROJECT, Visit, serving
+from tests.browser.conftest import LANGUAGES, LESSONS, LIVE_MS, PROJECT, Visit, serving
 
-LANGUAGES = ("en", "zh-TW")
-LESSONS = sorted(path.name for path in (PROJECT / "lessons").glob("[0-9][0-9]-*"))
 # All text of the notebook, shadow roots included.
 DEEP_TEXT = """body => {
   const walk = node => node.nodeType === 3 ? node.data
@@ -56,7 +54,7 @@ def test_a_slider_changes_the_chart_and_a_reload_restores_it(visit: Visit, langu
     notebook.locator("[role=slider]").first.press("ArrowRight")
     expect(chart).not_to_have_attribute("aria-label", before or "")
     visit.page.reload()
-    visit.page.locator('[data-state="live"]').wait_for(timeout=90_000)
+    visit.page.locator('[data-state="live"]').wait_for(timeout=LIVE_MS)
     expect(chart).to_have_attribute("aria-label", before or "")
 
 
@@ -181,6 +179,35 @@ def test_the_language_switch_stays_on_the_lesson(visit: Visit, language: str) ->
     visit.page.locator("a.language").click()
     assert visit.page.url.endswith(f"/{other}/03-load-or-recompute/")
     assert visit.page.locator("html").get_attribute("lang") == other
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_one_click_leads_from_the_landing_page_to_a_running_example(visit: Visit, language: str, width: int) -> None:
+    visit.page.set_viewport_size({"width": width, "height": 740})
+    visit.open(f"{language}/")
+    visit.page.locator("a.start").click()
+    visit.page.locator('[data-state="live"]').wait_for(timeout=LIVE_MS)
+    expect(visit.notebook.locator("svg[role=img]").first).to_be_in_viewport()
+    assert visit.problems == []
+
+
+def test_the_language_switch_keeps_the_notebook_tab(visit: Visit) -> None:
+    visit.without_notebooks()
+    visit.page.set_viewport_size({"width": 360, "height": 740})
+    visit.open("en/02-kv-size/")
+    visit.page.locator("#tab-notebook").click()
+    visit.page.locator("a.language").click()
+    visit.page.wait_for_url("**/zh-TW/02-kv-size/#notebook")
+    expect(visit.page.locator("#notebook")).to_be_visible()
+    expect(visit.page.locator("article")).to_be_hidden()
+
+
+def test_a_page_that_does_not_exist_is_styled_at_any_depth_and_leads_home(visit: Visit) -> None:
+    visit.open("en/no/such/page")
+    assert visit.page.locator("main").evaluate("main => getComputedStyle(main).maxWidth") != "none"
+    visit.page.locator("main a[href$='/zh-TW/']").click()
+    expect(visit.page.locator("html")).to_have_attribute("lang", "zh-TW")
 
 
 def test_the_divider_moves_by_keyboard_and_is_remembered(visit: Visit) -> None:

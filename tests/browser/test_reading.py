@@ -3,10 +3,7 @@
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser.conftest import Visit
-
-LANGUAGES = ("en", "zh-TW")
-PAGES = ("quiz", "glossary", "questions", "claims")
+from tests.browser.conftest import LANGUAGES, READING, Visit
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -26,20 +23,43 @@ def test_a_choice_by_keyboard_brings_its_explanation_and_is_kept(visit: Visit, l
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_result_names_the_lesson_to_reread(visit: Visit, language: str) -> None:
+def test_the_result_page_names_the_lesson_to_reread(visit: Visit, language: str) -> None:
+    visit.open(f"{language}/quiz/result/")
+    fine = visit.page.locator("tr[data-lesson='01-first-token']")
+    again = visit.page.locator("tr[data-lesson='02-kv-size']")
+    expect(visit.page.locator("#reread")).to_be_hidden()
+    expect(fine.locator(".right")).to_have_text("0 / 3")
+
     visit.open(f"{language}/quiz/")
     visit.page.locator("[data-lesson='01-first-token'] .option.best input").evaluate_all(
         "all => all.map(i => i.click())"
     )
     visit.page.locator("[data-lesson='02-kv-size'] .option:not(.best) input").first.check()
-    advice = visit.page.locator("#result tr[data-lesson='02-kv-size']")
-    expect(advice.locator(".advice")).to_have_text(advice.get_attribute("data-reread") or "")
-    fine = visit.page.locator("#result tr[data-lesson='01-first-token']")
+    visit.page.locator("a.start").click()
+    visit.page.wait_for_url(f"**/{language}/quiz/result/")
     expect(fine.locator(".advice")).to_have_text(fine.get_attribute("data-fine") or "")
     expect(fine.locator(".right")).to_have_text("3 / 3")
+    expect(again.locator(".advice")).to_have_text(again.get_attribute("data-reread") or "")
+    title = again.locator("th").text_content() or ""
+    expect(visit.page.locator("#reread")).to_contain_text(title)
+    expect(visit.page.locator("#score")).to_contain_text("4")
+
+    wrong = again.locator(".wrong")
+    expect(wrong).to_contain_text("✗")
+    wrong.click()
+    visit.page.wait_for_url(f"**/{language}/quiz/#q-*")
+    expect(visit.page.locator(":target")).to_be_in_viewport()
+    assert visit.problems == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_answers_can_be_forgotten(visit: Visit, language: str) -> None:
+    visit.open(f"{language}/quiz/")
+    visit.page.locator(".option.best input").first.check()
     visit.page.locator("#forget").click()
     expect(visit.page.locator(".question input:checked")).to_have_count(0)
-    expect(fine.locator(".right")).to_have_text("0 / 3")
+    visit.open(f"{language}/quiz/result/")
+    expect(visit.page.locator(".right").first).to_have_text("0 / 3")
 
 
 def test_a_seed_gives_the_same_order_again_and_loses_no_question(visit: Visit) -> None:
@@ -54,6 +74,8 @@ def test_a_seed_gives_the_same_order_again_and_loses_no_question(visit: Visit) -
     assert sorted(shuffled) == sorted(plain)
     visit.page.locator("#shuffle").click()
     visit.page.wait_for_url("**/quiz/?seed=*")
+    visit.page.locator("a.language").click()
+    visit.page.wait_for_url("**/zh-TW/quiz/?seed=*")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -68,7 +90,7 @@ def test_the_quiz_explains_without_javascript(browser: Browser, address: str, la
     context.close()
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", READING)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_language_switch_stays_on_the_page_and_nothing_scrolls_sideways(
     visit: Visit, language: str, page: str
@@ -88,3 +110,31 @@ def test_a_value_and_a_term_lead_to_their_entries(visit: Visit, language: str) -
         visit.page.locator(f"article {link}").first.click()
         visit.page.wait_for_url(f"**/{language}/{page}/#*")
         expect(visit.page.locator(":target")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("path", "anchor"),
+    [
+        ("07-operate-it/", "runbook"),
+        ("07-operate-it/", "what-people-get-wrong"),
+        ("glossary/", "eviction"),
+        ("questions/", None),
+        ("claims/", None),
+        ("quiz/", None),
+    ],
+)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_language_switch_stays_at_the_section_that_is_read(
+    visit: Visit, language: str, path: str, anchor: str | None
+) -> None:
+    other = LANGUAGES[1 - LANGUAGES.index(language)]
+    visit.without_notebooks()
+    visit.open(f"{language}/{path}")
+    anchored = visit.page.locator("main :is(h2, section, fieldset, dl > div)[id]:not(#notebook, #quiz)")
+    place = visit.page.locator(f"[id='{anchor}']") if anchor else anchored.nth(anchored.count() // 2)
+    name = place.get_attribute("id")
+    place.evaluate("element => element.scrollIntoView()")
+    visit.page.locator("a.language").focus()
+    visit.page.keyboard.press("Enter")
+    visit.page.wait_for_url(f"**/{other}/{path}#{name}")
+    expect(visit.page.locator(":target")).to_be_in_viewport()

@@ -1,0 +1,42 @@
+"""The sections that search finds: written as JSON, indexed in the browser when a reader opens search."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+from course.pages import LANGUAGES, load_strings
+from course.reading import Reading
+
+SECTION = re.compile(r'<h2 id="([^"]+)">(.*?)</h2>')
+BLOCK = re.compile(r"</?(?:p|li|ol|ul|h\d|pre|table|thead|tbody|tr|th|td|blockquote|br)\b[^>]*>")
+
+
+def write_index(reading: Reading, site: Path, path: Path) -> None:
+    """Write every section of every page as ``[language, address, page title, section title, text]``."""
+    sections = [section for language in LANGUAGES for section in _sections(reading, site, language)]
+    path.write_text(json.dumps(sections, ensure_ascii=False, separators=(",", ":")))
+
+
+def _sections(reading: Reading, site: Path, language: str) -> Iterator[tuple[str, str, str, str, str]]:
+    words = load_strings(site)[language]
+    for lesson in reading.lessons[language]:
+        address = f"{language}/{lesson.slug}/"
+        page = f"{lesson.number} · {lesson.title}"
+        opening, *rest = SECTION.split(lesson.body)
+        yield language, address, page, lesson.title, _plain(opening)
+        for anchor, title, body in zip(rest[::3], rest[1::3], rest[2::3], strict=True):
+            yield language, f"{address}#{anchor}", page, _plain(title), _plain(body)
+    for name, entries in (("glossary", reading.glossary), ("questions", reading.questions)):
+        for entry in entries[language]:
+            yield language, f"{language}/{name}/#{entry.id}", words[name], entry.title, _plain(entry.text)
+    for claim in reading.claims.values():
+        yield language, f"{language}/claims/#{claim.id}", words["claims"], claim.value, claim.statement[language]
+
+
+def _plain(html: str) -> str:
+    """Text only: a space where a block ends, none where a link or code does, for Chinese has none between words."""
+    return " ".join(unescape(re.sub(r"<[^>]+>", "", BLOCK.sub(" ", html))).split())

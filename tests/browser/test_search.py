@@ -1,0 +1,127 @@
+"""Search over both languages, as a reader uses it."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.conftest import LANGUAGES, PROJECT, Visit, serving
+
+
+def search(visit: Visit, words: str) -> Locator:
+    """The results for `words`, search opened with the button."""
+    visit.page.locator("#find").click()
+    visit.page.locator("#words").fill(words)
+    return visit.page.locator("#found li")
+
+
+@pytest.mark.parametrize(
+    ("language", "words", "page"),
+    [
+        ("en", "max_local_disk_size", "05-wire-it"),
+        ("en", "disk_size", "05-wire-it"),
+        ("en", "eviction", "glossary"),
+        ("en", "evicton", "glossary"),
+        ("en", "page cache", "07-operate-it"),
+        ("en", "break-even", "03-load-or-recompute"),
+        ("zh-TW", "max_local_disk_size", "05-wire-it"),
+        ("zh-TW", "分頁快取", "07-operate-it"),
+        ("zh-TW", "頁面快取", "glossary"),
+        ("zh-TW", "逐出", "glossary"),
+        ("zh-TW", "分頭", "glossary"),
+        ("zh-TW", "重算", "03-load-or-recompute"),
+        ("zh-TW", "KV頭", "02-kv-size"),
+    ],
+)
+def test_a_word_is_found_where_it_stands(visit: Visit, language: str, words: str, page: str) -> None:
+    visit.open(f"{language}/")
+    results = search(visit, words)
+    expect(results.locator(f"a[href*='{language}/{page}/']").first).to_be_visible()
+    expect(visit.page.locator("#found-count")).to_contain_text(str(results.count()))
+    assert visit.problems == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_pages_own_language_comes_first_and_the_other_is_marked(visit: Visit, language: str) -> None:
+    other = LANGUAGES[1 - LANGUAGES.index(language)]
+    visit.open(f"{language}/")
+    results = search(visit, "LMCache")
+    expect(results.first).to_be_visible()
+    tongues = [entry.get_attribute("lang") for entry in results.all()]
+    assert tongues == sorted(tongues, key=lambda tongue: tongue != language)
+    assert other in tongues
+    marked = visit.page.locator(f"#found li[lang='{other}']")
+    expect(marked.locator(".tongue")).to_have_count(marked.count())
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_search_works_by_keyboard_from_opening_to_the_section(visit: Visit, language: str) -> None:
+    visit.without_notebooks()
+    visit.open(f"{language}/01-first-token/")
+    visit.page.keyboard.press("/")
+    expect(visit.page.locator("#words")).to_be_focused()
+    visit.page.keyboard.type("max_local_disk_size")
+    link = visit.page.locator("#found a").first
+    expect(link).to_be_visible()
+    visit.page.keyboard.press("ArrowDown")
+    expect(link).to_be_focused()
+    visit.page.keyboard.press("ArrowUp")
+    expect(visit.page.locator("#words")).to_be_focused()
+    visit.page.keyboard.press("Escape")
+    expect(visit.page.locator("#search")).to_be_hidden()
+    visit.page.keyboard.press("/")
+    visit.page.keyboard.press("Enter")
+    visit.page.wait_for_url(re.compile(rf"/{language}/[^#]+/(#[a-z0-9-]+)?$"))
+    if "#" in visit.page.url:
+        expect(visit.page.locator(":target")).to_be_in_viewport()
+
+
+def test_a_result_on_the_same_page_closes_the_search_and_scrolls(visit: Visit) -> None:
+    visit.without_notebooks()
+    visit.open("en/07-operate-it/")
+    search(visit, "runbook").locator("a[href$='07-operate-it/#runbook']").click()
+    expect(visit.page.locator("#search")).to_be_hidden()
+    expect(visit.page.locator("#runbook")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_nothing_found_is_said(visit: Visit, language: str) -> None:
+    visit.open(f"{language}/")
+    expect(search(visit, "zzzqqq")).to_have_count(0)
+    expect(visit.page.locator("#found-count")).not_to_be_empty()
+
+
+def test_markup_in_the_search_words_stays_text(visit: Visit) -> None:
+    visit.open("en/")
+    search(visit, "<img src=x> (KV [cache]*")
+    visit.page.wait_for_function("() => document.getElementById('found-count').textContent !== ''")
+    expect(visit.page.locator("#found img")).to_have_count(0)
+    assert visit.problems == []
+
+
+def test_nothing_of_the_search_is_loaded_before_it_is_opened(visit: Visit) -> None:
+    asked: list[str] = []
+    visit.page.on("request", lambda request: asked.append(request.url))
+    visit.open("en/")
+    visit.page.wait_for_load_state("networkidle")
+    assert not any("search" in url for url in asked)
+
+
+def test_an_index_that_does_not_come_is_said(visit: Visit) -> None:
+    visit.page.route("**/search.json", lambda route: route.abort())
+    visit.open("en/")
+    search(visit, "KV")
+    expect(visit.page.locator("#found-count")).to_contain_text("could not be loaded")
+
+
+def test_search_works_from_a_sub_path(visit: Visit, tmp_path: Path) -> None:
+    (tmp_path / "some").mkdir()
+    (tmp_path / "some" / "where").symlink_to(PROJECT / "site" / "dist")
+    with serving(tmp_path) as address:
+        visit.address = f"{address}/some/where"
+        visit.open("en/quiz/")
+        search(visit, "eviction").locator("a[href*='glossary/#eviction']").first.click()
+        visit.page.wait_for_url("**/some/where/en/glossary/#eviction")
+        expect(visit.page.locator(":target")).to_be_visible()
+    assert visit.problems == []
