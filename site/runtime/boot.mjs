@@ -1,6 +1,5 @@
 // Takes the place of Pyodide's pyodide.asm.mjs: instead of starting Python and importing everything, it links the
 // compiled libraries as they were linked when the memory image was made, and puts the image in place.
-import createCore from "./pyodide.core.mjs";
 
 const ZIP = "/lib/python314.zip";
 const PARTS = []; // the builder writes their names here
@@ -118,6 +117,7 @@ function fetchTheRest(Module) {
 export default async function createPyodideModule(settings) {
   const started = download("start.bin").then(unpack);
   const parts = PARTS.map(download);
+  const { default: createCore } = await import("./pyodide.core.mjs"); // long to parse: the rest travels meanwhile
   settings.API.config.packages = []; // all in the image
   settings.noInitialRun = true;
   const addTrampoline = holdBackTrampoline(settings);

@@ -63,6 +63,7 @@ class Visit:
     page: Page
     address: str
     problems: list[str] = field(default_factory=list)
+    requested: list[str] = field(default_factory=list)
 
     def open(self, path: str) -> None:
         self.page.goto(f"{self.address}/{path}")
@@ -72,6 +73,7 @@ class Visit:
         Python."""
         empty = "<!doctype html><title>no notebook</title>"
         self.page.route("**/notebooks/*/*/", lambda route: route.fulfill(content_type="text/html", body=empty))
+        self.page.route("**/static/python.js", lambda route: route.fulfill(content_type="text/javascript", body=""))
 
     def open_live(self, path: str) -> FrameLocator:
         """Open a lesson and wait until its notebook is live; returns the notebook."""
@@ -92,6 +94,7 @@ def visit(browser: Browser, address: str, request: pytest.FixtureRequest) -> Ite
     visit = Visit(page, address)
 
     def only_here(route: Route, call: Request) -> None:
+        visit.requested.append(call.url)
         if urlsplit(call.url).netloc == urlsplit(visit.address).netloc or not call.url.startswith("http"):
             route.continue_()
         else:

@@ -35,6 +35,9 @@ def test_a_lesson_goes_live_and_says_in_the_browser_what_it_says_natively(
     assert any(re.search(r"\d", text) for text in native)
     assert [text for text in native if text not in live] == []
     assert visit.problems == []
+    # All it takes is in the memory image: what comes late costs the reader megabytes, and half a second.
+    assert any("/memory-0.bin" in url for url in visit.requested)
+    assert not any("/rest.bin" in url for url in visit.requested)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
