@@ -42,7 +42,7 @@ function search(button) {
 // The other language opens at the section that is being read, with the same order of the quiz.
 function stayHere(link) {
   const places = [...document.querySelectorAll("main :is(h2, section, fieldset, dl > div)[id]")];
-  const line = innerHeight / 4;
+  const line = 90; // px, a little below where a link to a section puts it, under the header
   const passed = places.filter((place) => place.id !== "notebook" && place.getBoundingClientRect().top < line);
   const isAtTop = scrollY + (document.querySelector("article")?.scrollTop ?? 0) === 0;
   const onTab = document.getElementById("tab-notebook")?.checkVisibility() && document.querySelector(".lesson").dataset.show;

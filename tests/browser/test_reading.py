@@ -28,7 +28,7 @@ def test_the_result_page_names_the_lesson_to_reread(visit: Visit, language: str)
     fine = visit.page.locator("tr[data-lesson='01-first-token']")
     again = visit.page.locator("tr[data-lesson='02-kv-size']")
     expect(visit.page.locator("#reread")).to_be_hidden()
-    expect(fine.locator(".right")).to_have_text("0 / 3")
+    expect(fine.locator("td.right")).to_have_text("0 / 3")
 
     visit.open(f"{language}/quiz/")
     visit.page.locator("[data-lesson='01-first-token'] .option.best input").evaluate_all(
@@ -38,7 +38,7 @@ def test_the_result_page_names_the_lesson_to_reread(visit: Visit, language: str)
     visit.page.locator("a.start").click()
     visit.page.wait_for_url(f"**/{language}/quiz/result/")
     expect(fine.locator(".advice")).to_have_text(fine.get_attribute("data-fine") or "")
-    expect(fine.locator(".right")).to_have_text("3 / 3")
+    expect(fine.locator("td.right")).to_have_text("3 / 3")
     expect(again.locator(".advice")).to_have_text(again.get_attribute("data-reread") or "")
     title = again.locator("th").text_content() or ""
     expect(visit.page.locator("#reread")).to_contain_text(title)
@@ -59,7 +59,7 @@ def test_answers_can_be_forgotten(visit: Visit, language: str) -> None:
     visit.page.locator("#forget").click()
     expect(visit.page.locator(".question input:checked")).to_have_count(0)
     visit.open(f"{language}/quiz/result/")
-    expect(visit.page.locator(".right").first).to_have_text("0 / 3")
+    expect(visit.page.locator("td.right").first).to_have_text("0 / 3")
 
 
 def test_a_seed_gives_the_same_order_again_and_loses_no_question(visit: Visit) -> None:

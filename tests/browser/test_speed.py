@@ -64,7 +64,7 @@ def test_text_and_chart_are_painted_within_half_a_second(
         context, opened = cold(browser, f"{address}/{language}/{page}")
         opened.wait_for_function("() => window.paint > 0")
         opened.evaluate(IDLE)
-        assert opened.locator("h1").is_visible()
+        assert opened.locator("h1").first.is_visible()
         best_ms = min(best_ms, opened.evaluate("window.paint"))
         context.close()
         if best_ms <= PAINT_MS:
