@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from kvtiers.__main__ import main
 from kvtiers.doctor.diagnosis import Diagnosis, conclude
-from kvtiers.doctor.log_reader import WARNINGS, read_log, read_log_text
+from kvtiers.doctor.log_reader import read_log, read_log_text
 from kvtiers.doctor.log_state import Kind, Log
+from kvtiers.doctor.log_warnings import WARNINGS
 from kvtiers.doctor.texts import LANGUAGES, all_texts
 from kvtiers.errors import KvtiersError
 
