@@ -17,7 +17,7 @@ from kvtiers.doctor.log_state import Log
 from kvtiers.errors import KvtiersError
 
 LARGE_BYTES = 1 << 25
-_RANGE_BYTES = 1 << 22
+RANGE_BYTES = 1 << 22
 _MOST_PROCESSES = 8
 
 
@@ -55,7 +55,7 @@ def _ranges(stream: BinaryIO, size: int) -> Iterator[tuple[int, int]]:
     """From where the stream stands to the end, in pieces of whole lines."""
     start = stream.tell()
     while start < size:
-        stream.seek(start + _RANGE_BYTES)
+        stream.seek(start + RANGE_BYTES)
         stream.readline(LONGEST_LINE)
         end = stream.tell()
         yield start, end

@@ -41,8 +41,8 @@ _LMCACHE = {
     "mp_prefetch": r"Prefetch request completed \(L1\+L2\): (?P<found>\d{1,12})/(?P<asked>\d{1,12}) ",
     "mp_resume": r"<resume-load> req=(?P<mp_request>\S+) apc=(?P<mp_computed>\d{1,12}) lmcache=(?P<mp_hit>\d{1,12}) "
     r"load=(?P<mp_load_tokens>\d{1,12})",
-    "settings": r"Creating LMCacheEngine with config: (?P<dict>\{.*\})",
-    "old_settings": r"LMCache Configuration: (?P<old_dict>\{.*\})",
+    "settings": r"Creating LMCacheEngine with config: (?P<dict>\{.*?\})(?=[\s\\]|$)",
+    "old_settings": r"LMCache Configuration: (?P<old_dict>\{.*?\})(?=[\s\\]|$)",
     "versions": r"LMCache initialized for role .{0,200}? with version (?P<lmcache>[^\s,]+), "
     r"vllm version (?P<vllm>[^\s,]+)",
     "backend": r"Created backend: (?P<backend_name>\w+)",

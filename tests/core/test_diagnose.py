@@ -3,7 +3,9 @@
 import gzip
 import io
 import json
+import os
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,10 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvtiers.__main__ import main
+from kvtiers.doctor import log_processes
 from kvtiers.doctor.diagnosis import Diagnosis, conclude
+from kvtiers.doctor.log_processes import read_log_file
 from kvtiers.doctor.log_reader import read_log, read_log_text
 from kvtiers.doctor.log_state import Kind, Log
-from kvtiers.doctor.log_warnings import WARNINGS
+from kvtiers.doctor.log_warnings import IN_TRACEBACKS, WARNINGS
 from kvtiers.doctor.texts import LANGUAGES, all_texts
 from kvtiers.errors import KvtiersError
 
@@ -294,18 +298,47 @@ def test_colours_do_not_matter() -> None:
     assert diagnose(coloured).verdict == diagnose(plain).verdict
 
 
-def test_the_quick_search_finds_what_reading_every_line_finds() -> None:
+WHOLE_LOGS = [path.read_text(errors="replace") for path in (REAL, *sorted(DATA.glob("*.log")))]
+
+
+def as_docker_keeps_it(text: str) -> str:
+    lines = ({"log": f"{line}\n", "stream": "stderr", "time": "2026-11-29T14:06:56Z"} for line in text.splitlines())
+    return "\n".join(map(json.dumps, lines))
+
+
+@pytest.mark.parametrize("keep", [str, as_docker_keeps_it], ids=["plain", "docker"])
+@pytest.mark.parametrize("number", range(len(WHOLE_LOGS)))
+def test_the_quick_search_finds_what_reading_every_line_finds(number: int, keep: Callable[[str], str]) -> None:
     """Only the head of a log is read line by line: put one there that says nothing."""
-    for path in [REAL, *sorted(DATA.glob("*.log"))]:
-        text = path.read_text(errors="replace")
-        padded = ("nothing\n" * 40_000 + text).encode()
-        log, _ = read_log(io.BytesIO(padded), "log")
-        whole = read_log_text(text)
-        assert log.finished == whole.finished
-        assert {name: count for name, count in log.warnings.items() if name in WARNINGS} == {
-            name: count for name, count in whole.warnings.items() if name in WARNINGS
-        }
-        assert log.start == whole.start
+    whole, text = read_log_text(WHOLE_LOGS[number]), keep(WHOLE_LOGS[number])
+    log, _ = read_log(io.BytesIO(("nothing\n" * 40_000 + text).encode()), "log")
+    assert log.finished == whole.finished
+    assert {name: log.warnings[name] for name in WARNINGS} == {name: whole.warnings[name] for name in WARNINGS}
+    assert log.start == whole.start
+
+
+def test_errors_without_lmcaches_level_are_found_in_the_middle_of_a_log() -> None:
+    """Python's and vLLM's own, as long as a traceback or vLLM's words announce them."""
+    lines = [
+        "Traceback (most recent call last):",
+        '  File "vllm_v1_adapter.py", line 1, in request_finished',
+        "    assert self.lmcache_engine is not None",
+        "AssertionError",
+        *[f"{WARNINGS[name]} x" for name in IN_TRACEBACKS],
+        "(EngineCore pid=9) ERROR 11-29 10:00:00 [scheduler.py:1] Failing 2 request(s) due to KV load failure (x)",
+    ]
+    log, _ = read_log(io.BytesIO(("nothing\n" * 40_000 + "\n".join(lines)).encode()), "log")
+    assert {"abort_crash", "kv_load_failure", *IN_TRACEBACKS} <= set(log.warnings)
+
+
+def test_several_processes_find_what_one_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "large.log"
+    path.write_text("".join(WHOLE_LOGS * 4))
+    one, _ = read_log_file(path)
+    monkeypatch.setattr(log_processes, "LARGE_BYTES", 1)
+    monkeypatch.setattr(log_processes, "RANGE_BYTES", 100_000)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    assert read_log_file(path) == (one, False)
 
 
 def test_gzip_and_a_gzip_cut_off() -> None:
@@ -315,6 +348,21 @@ def test_gzip_and_a_gzip_cut_off() -> None:
     part, cut_off = read_log(io.BytesIO(packed[:-20_000]), "log.gz")
     assert cut_off
     assert part.finished == whole.finished
+
+
+def test_a_short_gzip_cut_off_gives_what_is_left_of_it() -> None:
+    packed = gzip.compress(REAL.read_bytes())
+    log, cut_off = read_log(io.BytesIO(packed[:-200]), "log.gz")
+    assert cut_off
+    assert log.finished
+
+
+def test_a_gzip_of_several_members_is_read_to_its_end() -> None:
+    half = len(REAL.read_bytes()) // 2
+    members = gzip.compress(REAL.read_bytes()[:half]) + b"\0\0" + gzip.compress(REAL.read_bytes()[half:])
+    log, cut_off = read_log(io.BytesIO(members), "log.gz")
+    assert not cut_off
+    assert len(log.finished) == 15
 
 
 @pytest.mark.parametrize(
