@@ -85,7 +85,7 @@ def advise(
     longest_gib = traffic.context_tokens * kv_bytes_per_token / GIB
     plan = _sized(Plan(chosen, model, max_model_len=math.ceil(traffic.context_tokens)), machine, found, longest_gib)
     notes += _size_notes(found, machine, chosen, plan)
-    return Advice(found, plan, tuple(notes), _proof(chosen))
+    return Advice(found, plan, tuple(notes), proof(chosen))
 
 
 def _sized(unsized: Plan, machine: Machine, found: Verdict, longest_gib: float) -> Plan:
@@ -155,7 +155,8 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in parts)
 
 
-def _proof(wiring: Wiring) -> tuple[str, ...]:
+def proof(wiring: Wiring) -> tuple[str, ...]:
+    """How to see that it works, step by step: ids of the doctor's texts."""
     started = {
         Wiring.CPU_SSD: ("disk_line",),
         Wiring.SSD_DEMO: ("disk_line",),
