@@ -6,10 +6,11 @@ import json
 import os
 import tracemalloc
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtiers.__main__ import main
@@ -25,6 +26,7 @@ from kvtiers.errors import KvtiersError
 DATA = Path(__file__).parent / "data" / "logs"
 REAL = Path(__file__).parents[2] / "lab" / "results" / "reference" / "cpu-tiny.log"
 STAMP = "[2026-11-29 14:06:{0:02d},{1:03d}] LMCache {2}: {3}"
+FUZZ_DEADLINE = timedelta(seconds=3)  # one input; the machine may be busy
 
 
 def diagnose(text: str) -> Diagnosis:
@@ -420,6 +422,7 @@ def read_any(text: str) -> Log | None:
         return None
 
 
+@settings(deadline=FUZZ_DEADLINE)
 @given(st.text(max_size=400))
 def test_any_text_is_read_or_is_no_log(text: str) -> None:
     log = read_any(text)
@@ -429,6 +432,7 @@ def test_any_text_is_read_or_is_no_log(text: str) -> None:
 LINES = [line for _, lines in VERDICTS for part in lines for line in part.splitlines()]
 
 
+@settings(deadline=FUZZ_DEADLINE)
 @given(st.lists(st.sampled_from(LINES), max_size=12), st.data())
 def test_damaged_lines_never_raise(lines: list[str], data: st.DataObject) -> None:
     text = "\n".join(lines)
@@ -440,6 +444,7 @@ def test_damaged_lines_never_raise(lines: list[str], data: st.DataObject) -> Non
         assert all(problem.what(language) for problem in (*diagnosis.problems, diagnosis.verdict))
 
 
+@settings(deadline=FUZZ_DEADLINE)
 @given(st.binary(max_size=300))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     refused = ""
