@@ -41,6 +41,7 @@ _LMCACHE = {
     "mp_prefetch": r"Prefetch request completed \(L1\+L2\): (?P<found>\d{1,12})/(?P<asked>\d{1,12}) ",
     "mp_resume": r"<resume-load> req=(?P<mp_request>\S+) apc=(?P<mp_computed>\d{1,12}) lmcache=(?P<mp_hit>\d{1,12}) "
     r"load=(?P<mp_load_tokens>\d{1,12})",
+    "mp_evicting": r"L[12] (?:memory )?usage [\d.]+ above watermark [\d.]+; triggering eviction",
     "settings": r"Creating LMCacheEngine with config: (?P<dict>\{.*?\})(?=[\s\\]|$)",
     "old_settings": r"LMCache Configuration: (?P<old_dict>\{.*?\})(?=[\s\\]|$)",
     "versions": r"LMCache initialized for role .{0,200}? with version (?P<lmcache>[^\s,]+), "
@@ -221,5 +222,6 @@ _READ: dict[str, Callable[[re.Match[str]], Event | None]] = {
     "connector": lambda match: ("connector", match["connector_name"]),
     "pool": lambda match: ("pool", int(match["pool_tokens"].replace(",", ""))),
     "rates": _rates,
+    "mp_evicting": _trouble,
     "trouble": _trouble,
 }

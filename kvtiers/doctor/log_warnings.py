@@ -45,7 +45,7 @@ WARNINGS = {
     "mp_unregistered": "Rejecting STORE for unregistered",
     "mp_short_read": "Incomplete read for",
     "mp_unbounded": "will NOT bound disk usage",
-    "mp_l2_evicting": "triggering eviction",
+    "mp_evicting": "triggering eviction",
     "unknown_setting": "Unknown configuration key",
     "setting_unread": "Failed to parse ",
     "remote_deprecated": "remote_url is deprecated",
