@@ -105,12 +105,13 @@ def _never_ran(log: Log, start: Start) -> Iterator[Conclusion]:
     elif warnings["mp_degraded"] or warnings["mp_lookup_timeout"]:
         yield Conclusion("mp_server_gone", {"times": warnings["mp_degraded"] + warnings["mp_lookup_timeout"]})
     nothing_of_lmcache = not start.connector and not log.kinds and not start.lmcache and not _mp(log)
-    if (
-        nothing_of_lmcache
-        and (log.start_count or log.own_hit_rate is not None)
-        and not warnings["unsupported_connector"]
-    ):
+    if nothing_of_lmcache and _served(log, start) and log.external_hit_rate is None:
         yield Conclusion("no_connector")
+
+
+def _served(log: Log, start: Start) -> bool:
+    """Has the log come as far as a connector would have shown? It is made before the server answers."""
+    return bool((log.start_count and start.ready) or log.own_hit_rate)
 
 
 def _asked_for_a_disk_it_has_not(start: Start) -> bool:

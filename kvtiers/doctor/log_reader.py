@@ -114,6 +114,9 @@ class LogReader:
     def _on_engine(self, vllm: str) -> None:
         self.log.begin(vllm)
 
+    def _on_ready(self) -> None:
+        self.log.start.ready = True
+
     def _on_connector(self, name: str) -> None:
         self.log.start.connector = name
 

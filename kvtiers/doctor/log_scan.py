@@ -55,6 +55,7 @@ _VLLM = {
     "engine": r"Initializing an? (?:V1 )?LLM engine \(v(?P<engine_version>[^)\s]+)\)",
     "connector": r"Creating v1 connector with name: (?P<connector_name>\S+)",
     "pool": r"KV cache size: (?P<pool_tokens>\d[\d,]{0,18}) tokens",
+    "ready": r"Application startup complete|\"POST /v1/",
     "rates": r"Prefix cache hit rate: (?P<own>\d{1,3}(?:\.\d+)?)%"
     r"(?:, External prefix cache hit rate: (?P<external>\d{1,3}(?:\.\d+)?)%)?",
 }
@@ -62,6 +63,7 @@ _VLLM_WORDS = {
     "engine": "Initializing a V1 LLM engine (v",
     "connector": "Creating v1 connector with name: ",
     "pool": " tokens, Maximum concurrency for ",
+    "ready": "Application startup complete",
     "rates": "Prefix cache hit rate: ",
 }
 _TROUBLE = ("WARNING", "ERROR", "Error", "Exception:", "assert self")
@@ -69,14 +71,14 @@ _TROUBLE = ("WARNING", "ERROR", "Error", "Exception:", "assert self")
 
 def _any_of(patterns: dict[str, str]) -> str:
     """A pattern whose matches' ``lastgroup`` is the name of the one that matched."""
-    return "|".join(f"{pattern}(?P<{name}>)" for name, pattern in patterns.items())
+    return "|".join(f"(?:{pattern})(?P<{name}>)" for name, pattern in patterns.items())
 
 
 _BEHIND_ITS_LEVEL = re.compile(
     rf"LMCache (?:(?:INFO|DEBUG):\S{{0,12}} (?:\[req_id=\S* )?(?:{_any_of(_LMCACHE)})|(?:WARNING|ERROR):(?P<trouble>))"
 )
-_ANYWHERE = re.compile(_any_of(_LMCACHE | _VLLM | {"trouble": f"(?:{'|'.join(_TROUBLE)})"}))
-_OF_VLLM = {name: re.compile(f"{pattern}(?P<{name}>)") for name, pattern in _VLLM.items()}
+_ANYWHERE = re.compile(_any_of(_LMCACHE | _VLLM | {"trouble": "|".join(_TROUBLE)}))
+_OF_VLLM = {name: re.compile(_any_of({name: pattern})) for name, pattern in _VLLM.items()}
 _IN_TRACEBACKS = tuple(WARNINGS[name] for name in IN_TRACEBACKS)
 _STAMP_CHARACTERS = 64
 _KEPT_SETTINGS = 16
@@ -221,6 +223,7 @@ _READ: dict[str, Callable[[re.Match[str]], Event | None]] = {
     "engine": lambda match: ("engine", match["engine_version"]),
     "connector": lambda match: ("connector", match["connector_name"]),
     "pool": lambda match: ("pool", int(match["pool_tokens"].replace(",", ""))),
+    "ready": lambda match: ("ready",),
     "rates": _rates,
     "mp_evicting": _trouble,
     "trouble": _trouble,

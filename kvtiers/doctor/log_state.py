@@ -59,6 +59,7 @@ class Start:
     vllm: str = ""
     lmcache: str = ""
     connector: str = ""
+    ready: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
     backends: set[str] = field(default_factory=set)
     disk_path: str = ""

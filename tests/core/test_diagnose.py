@@ -264,6 +264,8 @@ VERDICTS = [
         [info("Prefetch request completed (L1+L2): 0/5 retained keys (0 L1, 0 L2) in 1 ms (external_request_id=r, x)")],
     ),
     ("no_requests", [START]),
+    ("no_requests", [ENGINE]),
+    ("no_requests", ["INFO 11-29 [loggers.py:1] Engine 000: Running: 0 reqs, Prefix cache hit rate: 0.0%"]),
     (
         "rates_only",
         [
@@ -272,6 +274,11 @@ VERDICTS = [
             "INFO 11-29 [loggers.py:1] Engine 000: Prefix cache hit rate: 22.1%, External prefix cache hit rate: 18.9%",
         ],
     ),
+    (
+        "rates_only",
+        ["INFO 11-29 [loggers.py:1] Engine 000: Prefix cache hit rate: 22.1%, External prefix cache hit rate: 18.9%"],
+    ),
+    ("no_connector", ["INFO 11-29 [loggers.py:1] Engine 000: Running: 1 reqs, Prefix cache hit rate: 22.1%"]),
 ]
 
 

@@ -382,5 +382,11 @@ def test_the_command_says_findings_with_its_exit_code(tmp_path: Path, capsys: py
     said = json.loads(capsys.readouterr().out.split("\n", maxsplit=1)[1])
     assert [finding["id"] for finding in said] == ["prefix_caching_off"]
     assert main(["lint", str(tmp_path / "none")]) == 2
+    assert main(["lint", str(tmp_path)]) == 2
+    (tmp_path / "words").write_text("nothing of the kind")
+    assert main(["lint", str(tmp_path / "words")]) == 2
+    assert main(["lint", str(tmp_path / "words"), str(good)]) == 0
+    (tmp_path / "server.log").write_text("x" * 3_000_000)
+    assert main(["lint", str(tmp_path / "server.log")]) == 2
     (tmp_path / "binary").write_bytes(b"\0\1\2")
     assert main(["lint", str(tmp_path / "binary")]) == 2
