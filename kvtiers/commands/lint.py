@@ -42,7 +42,10 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     )
     sources = [Source("stdin" if name == "-" else name, _read(name)) for name in options.files]
     if read_sources(sources) == Given():
-        raise KvtiersError(f"no vLLM command, no variable and no LMCache setting in {', '.join(options.files)}")
+        raise KvtiersError(
+            f"no vLLM command, no variable and no LMCache setting in {', '.join(options.files)}: it reads shell, .env, "
+            "compose, Kubernetes and lmcache.yaml"
+        )
     found = lint(sources, facts)
     if options.json:
         output = json.dumps([finding.to_json(options.language) for finding in found], indent=2, ensure_ascii=False)

@@ -74,6 +74,7 @@ def _():
             A vLLM command, a script, a compose file, a `.env` or an `lmcache.yaml`. Nothing you paste leaves this page.
         """,
         "pasted": "Settings to check",
+        "paste": "paste",
         "settings_unread": "These settings can't be read. What is wrong:",
         "nothing_to_check": "No vLLM command, no variable and no LMCache setting in this text.",
         "run": "Run it from a clone: `uvx marimo edit --sandbox notebooks/en/05_wire_it.py`",
@@ -188,7 +189,7 @@ def _(t):
 @app.cell
 def _(pasted, t):
     try:
-        text = [Source("paste", pasted.value)]
+        text = [Source(t["paste"], pasted.value)]
         mo.stop(read_sources(text) == Given(), mo.callout(t["nothing_to_check"], kind="danger"))
         findings = lint(text)
     except KvtiersError as error:
@@ -196,7 +197,8 @@ def _(pasted, t):
 
     def card(finding):
         kind = {"error": "danger", "warning": "warn", "note": "info"}[finding.severity]
-        return mo.callout(mo.Html(escape(show(finding, t["language"])).replace("\n", "<br>")), kind=kind)
+        head, *rest = escape(show(finding, t["language"])).split("\n")
+        return mo.callout(mo.Html("<br>".join([f"<strong>{head}</strong>", *rest])), kind=kind)
 
     clean = mo.callout(doctor_text("lint.clean", t["language"], {}), kind="success")
     mo.vstack([*map(card, findings)] or [clean])

@@ -73,6 +73,7 @@ def _():
             vLLM 指令、腳本、compose 檔、`.env` 或 `lmcache.yaml` 都可以。貼上的內容不會離開這個網頁。
         """,
         "pasted": "要檢查的設定",
+        "paste": "貼上的內容",
         "settings_unread": "這些設定讀不懂。問題是：",
         "nothing_to_check": "這段文字裡沒有 vLLM 指令，也沒有環境變數或 LMCache 的設定。",
         "run": "從 clone 下來的專案執行：`uvx marimo edit --sandbox notebooks/zh-TW/05_wire_it.py`",
@@ -187,7 +188,7 @@ def _(t):
 @app.cell
 def _(pasted, t):
     try:
-        text = [Source("paste", pasted.value)]
+        text = [Source(t["paste"], pasted.value)]
         mo.stop(read_sources(text) == Given(), mo.callout(t["nothing_to_check"], kind="danger"))
         findings = lint(text)
     except KvtiersError as error:
@@ -195,7 +196,8 @@ def _(pasted, t):
 
     def card(finding):
         kind = {"error": "danger", "warning": "warn", "note": "info"}[finding.severity]
-        return mo.callout(mo.Html(escape(show(finding, t["language"])).replace("\n", "<br>")), kind=kind)
+        head, *rest = escape(show(finding, t["language"])).split("\n")
+        return mo.callout(mo.Html("<br>".join([f"<strong>{head}</strong>", *rest])), kind=kind)
 
     clean = mo.callout(doctor_text("lint.clean", t["language"], {}), kind="success")
     mo.vstack([*map(card, findings)] or [clean])

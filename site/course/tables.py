@@ -63,7 +63,7 @@ def version_pairs(words: Mapping[str, str], language: str | None = None) -> str:
                 words["pairs_works" if pair.works else "pairs_fails"],
                 *([pair.what[language]] if language else []),
                 f"{said_by}: {reference}" if reference else said_by,
-                pair.date,
+                pair.date.replace("-", "\N{NON-BREAKING HYPHEN}"),
             ]
         )
     return _table(heads, rows)
