@@ -104,6 +104,8 @@ class LogReader:
         self.log.tokens.update(mp_lookups=1, mp_keys_found=found, mp_keys_asked=asked)
 
     def _on_warning(self, name: str, line: str, request_id: str, requests: int) -> None:
+        if name == "engine_dead" and self.log.start.stopping:
+            return  # an ordinary stop: the API server outlived the engine by a moment
         self.log.warn(name, line)
         request = self.log.pending(request_id) if request_id else None
         if request:
@@ -116,6 +118,9 @@ class LogReader:
 
     def _on_ready(self) -> None:
         self.log.start.ready = True
+
+    def _on_stopping(self) -> None:
+        self.log.start.stopping = True
 
     def _on_connector(self, name: str) -> None:
         self.log.start.connector = name

@@ -56,6 +56,7 @@ _VLLM = {
     "connector": r"Creating v1 connector with name: (?P<connector_name>\S+)",
     "pool": r"KV cache size: (?P<pool_tokens>\d[\d,]{0,18}) tokens",
     "ready": r"Application startup complete|\"POST /v1/",
+    "stopping": r"\[shutdown\] API server: shutdown triggered",
     "rates": r"Prefix cache hit rate: (?P<own>\d{1,3}(?:\.\d+)?)%"
     r"(?:, External prefix cache hit rate: (?P<external>\d{1,3}(?:\.\d+)?)%)?",
 }
@@ -64,6 +65,7 @@ _VLLM_WORDS = {
     "connector": "Creating v1 connector with name: ",
     "pool": " tokens, Maximum concurrency for ",
     "ready": "Application startup complete",
+    "stopping": "[shutdown] API server: shutdown triggered",
     "rates": "Prefix cache hit rate: ",
 }
 _TROUBLE = ("WARNING", "ERROR", "Error", "Exception:", "assert self")
@@ -224,6 +226,7 @@ _READ: dict[str, Callable[[re.Match[str]], Event | None]] = {
     "connector": lambda match: ("connector", match["connector_name"]),
     "pool": lambda match: ("pool", int(match["pool_tokens"].replace(",", ""))),
     "ready": lambda match: ("ready",),
+    "stopping": lambda match: ("stopping",),
     "rates": _rates,
     "mp_evicting": _trouble,
     "trouble": _trouble,

@@ -60,6 +60,7 @@ class Start:
     lmcache: str = ""
     connector: str = ""
     ready: bool = False
+    stopping: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
     backends: set[str] = field(default_factory=set)
     disk_path: str = ""

@@ -41,6 +41,7 @@ WARNINGS = {
     "mp_bypass": "Bypassing LMCache for request",
     "mp_degraded": "LMCache server is unhealthy",
     "mp_lookup_timeout": "LOOKUP to ",
+    "mp_no_handler": "No handler registered for operation",
     "mp_keys_lost": "Some keys not found during retrieve",
     "mp_unregistered": "Rejecting STORE for unregistered",
     "mp_short_read": "Incomplete read for",
@@ -75,8 +76,14 @@ _MESSAGE = re.compile(
     r"LMCache (?:WARNING|ERROR): (.*?)(?: \([\w.]+\.py:\d+:[\w.]+\))?$|(?:WARNING|ERROR) [^\[]*\[[^\]]*\] (.*)$"
 )
 _NUMBERS = re.compile(r"0x[0-9a-f]+|[0-9a-f]{8,}|\d+(?:\.\d+)?")
-# Said at every healthy start.
-_HARMLESS = ("No LMCache configuration file is set", "You can set the configuration file", "Controller message sender")
+# Said at every healthy start, or said again of the line before.
+_HARMLESS = (
+    "No LMCache configuration file is set",
+    "You can set the configuration file",
+    "Controller message sender",
+    "LazyMemoryAllocator requires memory pinning",
+    "Num retrieved tokens: ",
+)
 _LONGEST = 2000
 
 

@@ -67,6 +67,13 @@ SETTINGS = info(
 )
 DISK = info("Created backend: LocalDiskBackend (LocalDiskBackend)")
 START = "\n".join([ENGINE, CONNECTOR, SETTINGS, DISK])
+REMOTE = "\n".join(
+    [ENGINE, CONNECTOR, SETTINGS.replace("'/mnt/kv'", "None"), info("Created backend: RemoteBackend (x)")]
+)
+STOP = (
+    "(APIServer pid=1) INFO 11-29 17:27:08 [launcher.py:254] [shutdown] API server: shutdown triggered",
+    "(APIServer pid=1) ERROR 11-29 17:27:08 [async_llm.py:906] vllm.v1.engine.exceptions.EngineDeadError: EngineCore x",
+)
 
 
 def test_the_labs_own_run_line_by_line() -> None:
@@ -221,6 +228,18 @@ VERDICTS = [
         ],
     ),
     (
+        "loads_recovered",
+        [
+            START,
+            "(EngineCore pid=9) WARNING 11-29 10:00:00 [scheduler.py:1] Recovered from KV load failure: 1 request(s) "
+            "rescheduled (768 tokens affected).",
+        ],
+    ),
+    (
+        "mp_transfer_mode",
+        [warning("No handler registered for operation register_kv_cache_engine_driven_context", "ERROR")],
+    ),
+    (
         "no_disk_tier",
         [
             ENGINE,
@@ -246,6 +265,20 @@ VERDICTS = [
         ],
     ),
     ("stored_but_missed", [START, lookup("a"), stored("a"), lookup("b", computed=1280)]),
+    ("not_found_again", [REMOTE, lookup("a"), stored("a"), REMOTE, lookup("b"), stored("b")]),
+    (
+        "hash_drift",
+        [
+            REMOTE,
+            info("Initialized NONE_HASH=11 from vLLM"),
+            lookup("a"),
+            stored("a"),
+            REMOTE,
+            info("Initialized NONE_HASH=12 from vLLM"),
+            lookup("b"),
+        ],
+    ),
+    ("works_unmeasured", [START, lookup("b", hit=1280, load=1280), retrieved("b"), *STOP]),
     ("lost_at_restart", [START, lookup("a"), stored("a"), START, lookup("b"), stored("b")]),
     ("prompts_differ", [START, lookup("a"), stored("a"), lookup("b"), stored("b")]),
     ("too_short", [START, lookup("a", total=200), lookup("b", total=120)]),
@@ -344,6 +377,7 @@ WARNING_LINES = {
     "mp_bypass": warning("Bypassing LMCache for request r after a failed async KV load; the prompt will be recomputed"),
     "mp_degraded": warning("LMCache server is unhealthy — entering degraded mode"),
     "mp_lookup_timeout": warning("LOOKUP to tcp://localhost:5555 timed out after 3s. Marking server as unhealthy."),
+    "mp_no_handler": warning("No handler registered for operation register_kv_cache_context", "ERROR"),
     "mp_keys_lost": warning("Some keys not found during retrieve!", "ERROR"),
     "mp_unregistered": warning("Rejecting STORE for unregistered GPU instance ID 7"),
     "mp_short_read": warning("Incomplete read for vllm@tiny.bin: expected 9, got 8"),
