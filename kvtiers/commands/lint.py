@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import TypeVar
 
 from kvtiers.commands.arguments import language_argument
 from kvtiers.doctor import Facts, Finding, Source, lint
@@ -11,8 +12,10 @@ from kvtiers.doctor.sources import Given, read_sources
 from kvtiers.doctor.texts import text
 from kvtiers.errors import KvtiersError
 from kvtiers.model import kv_spec, read_config
+from kvtiers.units import positive
 
 _LARGEST_BYTES = 2_000_000
+Number = TypeVar("Number", int, float)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,9 +38,9 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         KvtiersError: for a file or argument that cannot be used.
     """
     facts = Facts(
-        prefix_tokens=options.prefix_tokens,
+        prefix_tokens=_given("prefix_tokens", options.prefix_tokens),
         kv_bytes_per_token=kv_spec(read_config(options.config)).bytes_per_token if options.config else None,
-        drive_gib=options.drive_free_gib,
+        drive_gib=_given("drive_free_gib", options.drive_free_gib),
         mounts=_read(str(options.mounts)) if options.mounts else "",
     )
     sources = [Source("stdin" if name == "-" else name, _read(name)) for name in options.files]
@@ -54,6 +57,12 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
             "lint.clean", options.language, {}
         )
     return output, 1 if found else 0
+
+
+def _given(name: str, value: Number | None) -> Number | None:
+    if value is not None:
+        positive(name, value)
+    return value
 
 
 def show(finding: Finding, language: str) -> str:

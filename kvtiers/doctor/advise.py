@@ -134,7 +134,8 @@ def _size_notes(found: Verdict, machine: Machine, wiring: Wiring, plan: Plan) ->
 def _version_notes(versions: Mapping[str, str], wiring: Wiring | None) -> list[tuple[str, dict[str, Any]]]:
     notes: list[tuple[str, dict[str, Any]]] = []
     vllm, lmcache = versions.get("vllm"), versions.get("lmcache")
-    if vllm and wiring is Wiring.VLLM_TIERING and _numbers(vllm) < _TIERING_SINCE:
+    numbers = {name: _numbers(version) for name, version in versions.items()}
+    if vllm and wiring is Wiring.VLLM_TIERING and numbers["vllm"] < _TIERING_SINCE:
         raise KvtiersError(f"vLLM {vllm} has no TieringOffloadingSpec with a file-system tier: it came with 0.22")
     if vllm and lmcache and wiring is not Wiring.VLLM_TIERING:
         pair = verdict(vllm, lmcache, known_pairs())
