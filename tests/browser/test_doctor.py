@@ -6,9 +6,8 @@ from playwright.sync_api import FrameLocator, Request, expect
 from kvtiers.doctor import Source, lint
 from kvtiers.doctor.diagnosis import conclude
 from kvtiers.doctor.log_reader import read_log_text
-from tests.browser.conftest import PROJECT, Visit
+from tests.browser.conftest import LANGUAGES, PROJECT, Visit
 
-LANGUAGES = ("en", "zh-TW")
 NO_LIMIT = """export LMCACHE_LOCAL_DISK=file:///mnt/nvme/kv PYTHONHASHSEED=0 LMCACHE_PRE_CACHING_HASH_ALGORITHM=sha256
 vllm serve Qwen/Qwen3-8B --kv-transfer-config '{"kv_connector":"LMCacheConnectorV1","kv_role":"kv_both",
  "kv_load_failure_policy":"recompute"}'
