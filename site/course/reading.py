@@ -11,7 +11,7 @@ from course.errors import CourseError
 from course.pages import LANGUAGES, Lesson, Pages, load_lessons, load_strings
 from course.records import load_yaml
 from course.tables import tables, version_pairs
-from course.text import Text
+from course.text import Text, scrolling
 
 KINDS = ("measured", "computed", "source", "reported")
 
@@ -58,7 +58,7 @@ def load_reading(project: Path, site: Path) -> Reading:
     }
     return Reading(
         claims,
-        {language: version_pairs(words, language) for language, words in load_strings(site).items()},
+        {language: scrolling(version_pairs(words, language)) for language, words in load_strings(site).items()},
         texts,
         load_lessons(folder, texts),
         _entries(folder / "glossary.yaml", texts),
