@@ -9,23 +9,22 @@ from typing import NamedTuple
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 # Before 0.3.7 there was no "computed" field; need to load could then be negative, a block held more than was hit.
-_LOOKUP = re.compile(
+LOOKUP = (
     r"Reqid: (?P<request>[^\s,]+), Total tokens (?P<total>\d{1,12}), "
     r"(?:Inference Engine computed tokens: (?P<computed>\d{1,12}), )?"
     r"LMCache hit tokens: (?P<hit>\d{1,12}), (?:but )?need to load: (?P<load>-?\d{1,12})(?P<skipped> < min_retrieve)?"
 )
-_MP_RESUME = re.compile(
-    r"<resume-load> req=(?P<request>\S+) apc=(?P<computed>\d{1,12}) lmcache=(?P<hit>\d{1,12}) load=(?P<load>\d{1,12})"
+# The worker's transfers: what was copied out of the engine, whether or not a tier kept it, and the load that really
+# happened. Before them stands for which request, in versions that say it.
+_COST = r"(?:.{0,60}?size: (?P<%s_gib>\d{1,9}(?:\.\d+)?) [gG][bB], cost (?P<%s_ms>\d{1,12}(?:\.\d+)?) ms)?"
+STORED = r"Stored (?P<stored>\d{1,12}) out of total \d+ tokens\." + _COST % ("stored", "stored")
+RETRIEVED = (
+    r"Retrieved (?P<retrieved>\d{1,12}) out of (?P<required>\d{1,12}) (?:required tokens|out of total)"
+    + _COST % ("retrieved", "retrieved")
 )
-_RETRIEVED = re.compile(
-    r"Retrieved (?P<tokens>\d{1,12}) out of (?P<required>\d{1,12}) "
-    r"(?:required tokens|out of total)"
-    r"(?:.*?size: (?P<size>\d{1,9}(?:\.\d+)?) [gG][bB], cost (?P<cost_ms>\d{1,12}(?:\.\d+)?) ms)?"
-)
-_STORED = re.compile(
-    r"Stored (?P<tokens>\d{1,12}) out of total \d+ tokens\."
-    r"(?:.*?size: (?P<size>\d{1,9}(?:\.\d+)?) [gG][bB], cost (?P<cost_ms>\d{1,12}(?:\.\d+)?) ms)?"
-)
+_LOOKUP, _STORED, _RETRIEVED = map(re.compile, (LOOKUP, STORED, RETRIEVED))
+_MOVED_FOR = re.compile(r"\[req_id=([^\]\s]*)\] \w+ ")
+_LONGEST_ID = 300
 
 
 class Lookup(NamedTuple):
@@ -40,8 +39,8 @@ class Lookup(NamedTuple):
     computed: int
     hit: int
     need_to_load: int
+    skipped: bool
     printed: str
-    skipped: bool = False
 
     @property
     def line(self) -> str:
@@ -58,9 +57,9 @@ class Transfer(NamedTuple):
 
     request_id: str
     tokens: int
+    required: int
+    gib: float
     cost_s: float
-    required: int = 0
-    gib: float = 0.0
 
 
 def strip_ansi(line: str) -> str:
@@ -71,46 +70,46 @@ def strip_ansi(line: str) -> str:
 def parse_lookup(line: str) -> Lookup | None:
     """The ``Reqid: …`` line; a request below LMCache's ``min_retrieve`` loads nothing, whatever the line says."""
     match = _LOOKUP.search(line)
-    if not match:
-        return None
-    hit, load = int(match["hit"]), int(match["load"])
-    computed = hit - load if match["computed"] is None else int(match["computed"])
-    skipped = match["skipped"] is not None
-    needed = 0 if skipped else max(load, 0)
-    return Lookup(match["request"], int(match["total"]), computed, hit, needed, line, skipped)
-
-
-def parse_resume(line: str) -> Lookup | None:
-    """MP mode's ``<resume-load> …``, the engine's side of a lookup that found something to load."""
-    match = _MP_RESUME.search(line)
-    if not match:
-        return None
-    counts = int(match["computed"]), int(match["hit"]), int(match["load"])
-    return Lookup(match["request"], 0, *counts, line)
+    return Lookup(*lookup_values(match), line) if match else None
 
 
 def parse_retrieved(line: str) -> Transfer | None:
     """The worker's ``Retrieved … out of … required tokens``: the load that really happened."""
-    return _transfer(_RETRIEVED, line, "required")
+    match = _RETRIEVED.search(line)
+    return Transfer(*retrieved_values(match)) if match else None
 
 
 def parse_stored(line: str) -> Transfer | None:
     """``Stored … out of total … tokens``: copied out of the engine. Printed whether or not a tier kept it."""
-    return _transfer(_STORED, line, None)
+    match = _STORED.search(line)
+    return Transfer(*stored_values(match)) if match else None
 
 
-def _transfer(pattern: re.Pattern[str], line: str, required: str | None) -> Transfer | None:
-    match = pattern.search(line)
-    if not match:
-        return None
-    cost_s = float(match["cost_ms"] or 0) / 1000
-    asked = int(match[required] or 0) if required else 0
-    return Transfer(
-        _request_before(line, match.start()), int(match["tokens"]), cost_s, asked, float(match["size"] or 0)
+def lookup_values(match: re.Match[str]) -> tuple[str, int, int, int, int, bool]:
+    """Of a match of LOOKUP, the fields of a ``Lookup`` but for the line."""
+    request, total, said, hit_text, load_text, skipped = match.group(
+        "request", "total", "computed", "hit", "load", "skipped"
     )
+    hit, load = int(hit_text), int(load_text)
+    computed = hit - load if said is None else int(said)
+    return request, int(total), computed, hit, 0 if skipped or load < 0 else load, skipped is not None
 
 
-def _request_before(line: str, at: int) -> str:
-    """The id in ``[req_id=…] `` right before ``at``; empty where none stands there."""
-    start = line.rfind("[req_id=", 0, at)
-    return line[start + 8 : at - 2] if start >= 0 and line[at - 2 : at] == "] " else ""
+def retrieved_values(match: re.Match[str]) -> tuple[str, int, int, float, float]:
+    """Of a match of RETRIEVED, the fields of a ``Transfer``."""
+    tokens, required, gib, ms = match.group("retrieved", "required", "retrieved_gib", "retrieved_ms")
+    return _moved_for(match, "retrieved"), int(tokens), int(required), float(gib or 0), float(ms or 0) / 1000
+
+
+def stored_values(match: re.Match[str]) -> tuple[str, int, int, float, float]:
+    """Of a match of STORED, the fields of a ``Transfer``."""
+    tokens, gib, ms = match.group("stored", "stored_gib", "stored_ms")
+    return _moved_for(match, "stored"), int(tokens), 0, float(gib or 0), float(ms or 0) / 1000
+
+
+def _moved_for(match: re.Match[str], tokens: str) -> str:
+    """The id in ``[req_id=…] `` right before the verb; empty where none stands there."""
+    text, at = match.string, match.start(tokens)
+    start = text.rfind("[req_id=", max(at - _LONGEST_ID, 0), at)
+    found = _MOVED_FOR.fullmatch(text, start, at) if start >= 0 else None
+    return found[1] if found else ""

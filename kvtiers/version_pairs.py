@@ -12,14 +12,14 @@ from kvtiers.records import from_json
 
 @dataclass(frozen=True)
 class Pair:
-    """One tried range of versions, bounds inclusive: what happened, who says so, when."""
+    """One tried range of versions, bounds inclusive: what happened (by language), who says so, when."""
 
     vllm_from: str
     vllm_to: str
     lmcache_from: str
     lmcache_to: str
     works: bool
-    what: str
+    what: dict[str, str]
     source: str
     date: str
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 
 from kvtiers.doctor.diagnosis import conclude
-from kvtiers.doctor.log_reader import read_log_file
+from kvtiers.doctor.log_processes import read_log_file
 from kvtiers.errors import KvtiersError
 from kvtiers.evidence import Counters
 from kvtiers.units import format_seconds

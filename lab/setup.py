@@ -86,7 +86,7 @@ def refuse_known_bad(versions: EngineVersions) -> None:
         return
     good = next(pair for pair in pairs if pair.works)
     raise LabError(
-        f"vLLM {versions.vllm} with LMCache {versions.lmcache} is known not to work: {pair.what} ({pair.source}, "
+        f"vLLM {versions.vllm} with LMCache {versions.lmcache} is known not to work: {pair.what['en']} ({pair.source}, "
         f"{pair.date}). vLLM {good.vllm_from} with LMCache {good.lmcache_from} works."
     )
 

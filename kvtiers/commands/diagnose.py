@@ -8,20 +8,11 @@ from typing import Any
 
 from kvtiers.commands.arguments import language_argument
 from kvtiers.doctor.diagnosis import Diagnosis, conclude, explained
-from kvtiers.doctor.log_reader import read_log, read_log_file
+from kvtiers.doctor.log_processes import read_log_file
+from kvtiers.doctor.log_reader import read_log
 from kvtiers.doctor.log_state import Request
 from kvtiers.doctor.texts import text
 from kvtiers.errors import KvtiersError
-
-_SHOWN_SETTINGS = (
-    "chunk_size",
-    "local_cpu",
-    "max_local_cpu_size",
-    "local_disk",
-    "max_local_disk_size",
-    "remote_storage_plugins",
-    "pre_caching_hash_algorithm",
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +56,7 @@ def to_json(diagnosis: Diagnosis, language: str = "en") -> dict[str, Any]:
         "vllm": start.vllm or None,
         "lmcache": start.lmcache or None,
         "connector": start.connector or None,
-        "settings": {name: start.settings[name] for name in _SHOWN_SETTINGS if name in start.settings},
+        "settings": start.settings,
         "backends": sorted(start.backends),
         "pool_tokens": start.pool_tokens or None,
         "requests": {kind.value: count for kind, count in sorted(log.kinds.items())},

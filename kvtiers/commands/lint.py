@@ -4,12 +4,18 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import TypeVar
 
 from kvtiers.commands.arguments import language_argument
 from kvtiers.doctor import Facts, Finding, Source, lint
+from kvtiers.doctor.sources import Given, read_sources
 from kvtiers.doctor.texts import text
 from kvtiers.errors import KvtiersError
 from kvtiers.model import kv_spec, read_config
+from kvtiers.units import positive
+
+_LARGEST_BYTES = 2_000_000
+Number = TypeVar("Number", int, float)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,12 +38,18 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         KvtiersError: for a file or argument that cannot be used.
     """
     facts = Facts(
-        prefix_tokens=options.prefix_tokens,
+        prefix_tokens=_given("prefix_tokens", options.prefix_tokens),
         kv_bytes_per_token=kv_spec(read_config(options.config)).bytes_per_token if options.config else None,
-        drive_gib=options.drive_free_gib,
+        drive_gib=_given("drive_free_gib", options.drive_free_gib),
         mounts=_read(str(options.mounts)) if options.mounts else "",
     )
-    found = lint([Source("stdin" if name == "-" else name, _read(name)) for name in options.files], facts)
+    sources = [Source("stdin" if name == "-" else name, _read(name)) for name in options.files]
+    if read_sources(sources) == Given():
+        raise KvtiersError(
+            f"no vLLM command, no variable and no LMCache setting in {', '.join(options.files)}: it reads shell, .env, "
+            "compose, Kubernetes and lmcache.yaml"
+        )
+    found = lint(sources, facts)
     if options.json:
         output = json.dumps([finding.to_json(options.language) for finding in found], indent=2, ensure_ascii=False)
     else:
@@ -45,6 +57,12 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
             "lint.clean", options.language, {}
         )
     return output, 1 if found else 0
+
+
+def _given(name: str, value: Number | None) -> Number | None:
+    if value is not None:
+        positive(name, value)
+    return value
 
 
 def show(finding: Finding, language: str) -> str:
@@ -63,9 +81,12 @@ def show(finding: Finding, language: str) -> str:
 
 def _read(name: str) -> str:
     try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        with sys.stdin.buffer if name == "-" else Path(name).open("rb") as stream:
+            data = stream.read(_LARGEST_BYTES + 1)
     except OSError as error:
         raise KvtiersError(f"cannot read {name}: {error.strerror or error}") from None
-    if b"\0" in data:
+    if len(data) > _LARGEST_BYTES:
+        raise KvtiersError(f"{name} is larger than {_LARGEST_BYTES:,} bytes: settings are not; a log is for diagnose")
+    if b"\0" in data or data.startswith(b"\x1f\x8b"):
         raise KvtiersError(f"{name} is not text")
     return data.decode("utf-8-sig", errors="replace")

@@ -31,8 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print it as JSON")
 
 
-def run(options: argparse.Namespace) -> str:
-    """The command's output.
+def run(options: argparse.Namespace) -> tuple[str, int]:
+    """The command's output, and 1 where the versions are known not to work together.
 
     Raises:
         KvtiersError: for arguments that cannot be used.
@@ -44,9 +44,10 @@ def run(options: argparse.Namespace) -> str:
     model = options.model or options.config or "MODEL"
     wiring = Wiring(options.wiring) if options.wiring else None
     advice = advise(model, per_token, traffic, machine, wiring=wiring, versions=versions)
+    status = int(any(name == "pair_fails" for name, _ in advice.notes))
     if options.json:
-        return json.dumps(to_json(advice, options.language), indent=2, ensure_ascii=False)
-    return _text(advice, traffic, per_token, options.language)
+        return json.dumps(to_json(advice, options.language), indent=2, ensure_ascii=False), status
+    return _text(advice, traffic, per_token, options.language), status
 
 
 def to_json(advice: Advice, language: str) -> dict[str, Any]:

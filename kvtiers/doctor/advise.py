@@ -85,7 +85,7 @@ def advise(
     longest_gib = traffic.context_tokens * kv_bytes_per_token / GIB
     plan = _sized(Plan(chosen, model, max_model_len=math.ceil(traffic.context_tokens)), machine, found, longest_gib)
     notes += _size_notes(found, machine, chosen, plan)
-    return Advice(found, plan, tuple(notes), _proof(chosen))
+    return Advice(found, plan, tuple(notes), proof(chosen))
 
 
 def _sized(unsized: Plan, machine: Machine, found: Verdict, longest_gib: float) -> Plan:
@@ -134,7 +134,8 @@ def _size_notes(found: Verdict, machine: Machine, wiring: Wiring, plan: Plan) ->
 def _version_notes(versions: Mapping[str, str], wiring: Wiring | None) -> list[tuple[str, dict[str, Any]]]:
     notes: list[tuple[str, dict[str, Any]]] = []
     vllm, lmcache = versions.get("vllm"), versions.get("lmcache")
-    if vllm and wiring is Wiring.VLLM_TIERING and _numbers(vllm) < _TIERING_SINCE:
+    numbers = {name: _numbers(version) for name, version in versions.items()}
+    if vllm and wiring is Wiring.VLLM_TIERING and numbers["vllm"] < _TIERING_SINCE:
         raise KvtiersError(f"vLLM {vllm} has no TieringOffloadingSpec with a file-system tier: it came with 0.22")
     if vllm and lmcache and wiring is not Wiring.VLLM_TIERING:
         pair = verdict(vllm, lmcache, known_pairs())
@@ -155,7 +156,8 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in parts)
 
 
-def _proof(wiring: Wiring) -> tuple[str, ...]:
+def proof(wiring: Wiring) -> tuple[str, ...]:
+    """How to see that it works, step by step: ids of the doctor's texts."""
     started = {
         Wiring.CPU_SSD: ("disk_line",),
         Wiring.SSD_DEMO: ("disk_line",),

@@ -77,9 +77,11 @@ def _problems(log: Log) -> Iterator[Conclusion]:
     if warnings["staging_exhausted"] >= _RETRIES_THAT_HANG:
         values = {"times": warnings["staging_exhausted"], "gib": start.settings.get("max_local_cpu_size", "?")}
         yield Conclusion("staging_exhausted", values)
-    failures = log.kinds[Kind.FAILED_LOAD] + sum(warnings[name] for name in _LOAD_FAILED)
+    # One lost chunk makes several lines: count requests where the log names them.
+    requests_failed = max(log.kinds[Kind.FAILED_LOAD], log.tokens["requests_with_load_failure"])
+    failures = requests_failed or sum(warnings[name] for name in _LOAD_FAILED)
     if failures:
-        yield Conclusion("load_failures", {"times": failures})
+        yield Conclusion("loads_recovered" if warnings["kv_load_recovered"] else "load_failures", {"times": failures})
     no_disk = _asked_for_a_disk_it_has_not(start)
     if no_disk:
         yield Conclusion("no_disk_tier", {"limit": start.settings.get("max_local_disk_size", "?")})
@@ -102,15 +104,18 @@ def _never_ran(log: Log, start: Start) -> Iterator[Conclusion]:
         yield Conclusion("known_bad_pair", {"vllm": start.vllm, "lmcache": start.lmcache, "what": pair.what})
     if any(warnings[name] for name in _INIT_FAILED) or warnings["lookup_timeout"] > 1:
         yield Conclusion("degraded", {"waits": warnings["lookup_timeout"]})
+    elif warnings["mp_no_handler"]:
+        yield Conclusion("mp_transfer_mode")
     elif warnings["mp_degraded"] or warnings["mp_lookup_timeout"]:
         yield Conclusion("mp_server_gone", {"times": warnings["mp_degraded"] + warnings["mp_lookup_timeout"]})
     nothing_of_lmcache = not start.connector and not log.kinds and not start.lmcache and not _mp(log)
-    if (
-        nothing_of_lmcache
-        and (log.start_count or log.own_hit_rate is not None)
-        and not warnings["unsupported_connector"]
-    ):
+    if nothing_of_lmcache and _served(log, start) and log.external_hit_rate is None:
         yield Conclusion("no_connector")
+
+
+def _served(log: Log, start: Start) -> bool:
+    """Has the log come as far as a connector would have shown? It is made before the server answers."""
+    return bool((log.start_count and start.ready) or log.own_hit_rate)
 
 
 def _asked_for_a_disk_it_has_not(start: Start) -> bool:
@@ -122,12 +127,18 @@ def _misses(log: Log, start: Start) -> Iterator[Conclusion]:
     """Stored and not found again: why?"""
     missed = log.kinds[Kind.MISSED_STORED]
     warned = any(log.warnings[name] for name in _HASH_WARNINGS)
+    # What other processes and earlier starts stored can be found in a shared tier only, and by the same hash only.
+    lost = start.missed_lengths_of_earlier if not start.tier_hits else 0
+    shared = "RemoteBackend" in start.backends
+    seeds = {seed for one in log.starts for seed in one.none_hashes}
     if len(start.none_hashes) > 1 or (missed and warned and not start.tier_hits):
         yield Conclusion("hash_drift", {"missed": missed})
     elif missed:
         yield Conclusion("stored_but_missed", {"missed": missed})
-    elif start.missed_lengths_of_earlier and not start.tier_hits:
-        yield Conclusion("lost_at_restart", {"missed": start.missed_lengths_of_earlier})
+    elif lost and shared and (warned or len(seeds) > 1):
+        yield Conclusion("hash_drift", {"missed": lost})
+    elif lost:
+        yield Conclusion("not_found_again" if shared else "lost_at_restart", {"missed": lost})
     elif start.missed_lengths and not start.tier_hits and start.stores and not log.kinds[Kind.ENGINE_HIT]:
         yield Conclusion("prompts_differ", {"missed": start.missed_lengths})
     elif log.kinds[Kind.TOO_SHORT] * 2 > sum(log.kinds.values()):

@@ -16,8 +16,8 @@ class Severity(StrEnum):
 
 
 E, W, N = Severity.ERROR, Severity.WARNING, Severity.NOTE
-WIRE, PROVE, OPERATE = "05-wire-it", "06-prove-it", "07-operate-it"
-# id -> (severity, the lesson that explains it)
+WIRE, PROVE, OPERATE, PAIRS = "05-wire-it", "06-prove-it", "07-operate-it", "version-pairs"
+# id -> (severity, the page of the course that explains it)
 RULES = {
     "legacy_connector": (E, WIRE),
     "unknown_connector": (E, WIRE),
@@ -55,7 +55,7 @@ RULES = {
     "mp_ignores_settings": (W, WIRE),
     "offloading_backend_lmcache": (N, WIRE),
     "tiering_cpu_bytes": (E, WIRE),
-    "version_pair": (E, WIRE),
+    "version_pair": (E, PAIRS),
     "api_open": (W, OPERATE),
     "secret": (W, OPERATE),
 }
@@ -77,7 +77,7 @@ class Finding:
 
     @property
     def lesson(self) -> str:
-        """The lesson that explains it, by its folder's name."""
+        """The page of the course that explains it, by its folder's name."""
         return RULES[self.id][1]
 
     def what(self, language: str = "en") -> str:

@@ -1,15 +1,14 @@
 """Logs as blocks of whole lines, whatever they come in: files, standard input, gzip. Memory is bounded."""
 
-import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from kvtiers.errors import KvtiersError
 
 BLOCK_BYTES = 1 << 18  # small enough to stay in the processor's cache while it is searched several times
-_LONGEST_LINE = 1 << 22
-_GZIP = b"\x1f\x8b"
+LONGEST_LINE = 1 << 22
+_GZIP_MEMBER = 16 + zlib.MAX_WBITS
 
 
 class LogBlocks:
@@ -24,53 +23,55 @@ class LogBlocks:
         head = self._stream.read(BLOCK_BYTES)
         if not head:
             raise KvtiersError(f"{self._name} is empty")
-        pieces = self._decompressed(head) if head.startswith(_GZIP) else self._plain(head)
-        rest = b""
-        for number, piece in enumerate(pieces):
-            if number == 0:
-                self._require_text(piece)
-            end = piece.rfind(b"\n") + 1
-            if end:
-                yield rest + piece[:end]
-                rest = piece[end:]
-            else:
-                rest += piece
-                if len(rest) > _LONGEST_LINE:  # no log line; keep memory bounded
-                    rest = b""
-        if rest:
-            yield rest
+        pieces = self._plain(head)
+        yield from whole_lines(self._texts(self._decompressed(pieces) if is_gzip(head) else pieces))
 
     def _plain(self, head: bytes) -> Iterator[bytes]:
         while head:
             yield head
             head = self._stream.read(BLOCK_BYTES)
 
-    def _decompressed(self, head: bytes) -> Iterator[bytes]:
+    def _decompressed(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """Every byte there is, of a file that was cut off as well; a file may have several members."""
+        member = zlib.decompressobj(_GZIP_MEMBER)
         try:
-            with gzip.GzipFile(mode="rb", fileobj=_Rejoined(head, self._stream)) as file:  # type: ignore[call-overload]
-                while piece := file.read(BLOCK_BYTES):
-                    yield piece
-        except EOFError:
-            self.cut_off = True
-        except (OSError, zlib.error) as error:
+            for piece in pieces:
+                packed = piece if self.cut_off else piece.lstrip(b"\0")
+                while packed:
+                    self.cut_off = True  # until the member's end is found
+                    yield member.decompress(packed, BLOCK_BYTES)
+                    packed = member.unconsumed_tail
+                    if member.eof:
+                        packed = member.unused_data.lstrip(b"\0")  # padding between members
+                        member = zlib.decompressobj(_GZIP_MEMBER)
+                        self.cut_off = False
+            yield member.flush()
+        except zlib.error as error:
             raise KvtiersError(f"{self._name} is a damaged gzip file: {error}") from None
 
-    def _require_text(self, piece: bytes) -> None:
-        if piece.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise KvtiersError(f"{self._name} is UTF-16 text: save it as UTF-8")
-        if b"\0" in piece[:4096]:
-            raise KvtiersError(f"{self._name} is not a text log")
+    def _texts(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        for number, piece in enumerate(pieces):
+            if number == 0 and piece.startswith((b"\xff\xfe", b"\xfe\xff")):
+                raise KvtiersError(f"{self._name} is UTF-16 text: save it as UTF-8")
+            if number == 0 and b"\0" in piece[:4096]:
+                raise KvtiersError(f"{self._name} is not a text log")
+            yield piece
 
 
-class _Rejoined:
-    """A stream whose first bytes were already read."""
+def is_gzip(head: bytes) -> bool:
+    """Is a file that begins so compressed?"""
+    return head.startswith(b"\x1f\x8b")
 
-    def __init__(self, head: bytes, stream: BinaryIO) -> None:
-        self._head = head
-        self._stream = stream
 
-    def read(self, size: int = -1) -> bytes:
-        if self._head:
-            piece, self._head = self._head[:size], self._head[size:]
-            return piece
-        return self._stream.read(size)
+def whole_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes, cut at ends of lines; a line of many megabytes is no log line and is passed over."""
+    rest = b""
+    for piece in pieces:
+        end = piece.rfind(b"\n") + 1
+        if end:
+            yield rest + piece[:end]
+            rest = piece[end:]
+        else:
+            rest = rest + piece if len(rest) < LONGEST_LINE else b""
+    if rest:
+        yield rest

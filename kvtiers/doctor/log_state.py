@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from kvtiers.log_lines import strip_ansi
-
 _CREDENTIALS = re.compile(r"(://[^/\s:@]*:)[^/\s@]+@")
 _PENDING = 2048
 _LENGTHS = 4096
@@ -37,8 +35,8 @@ class Request:
     computed: int
     hit: int
     load: int
-    at_s: float = -1.0
     skipped: bool = False
+    at_s: float = -1.0
     stored: int = 0
     retrieved: int = 0
     required: int = 0
@@ -61,6 +59,8 @@ class Start:
     vllm: str = ""
     lmcache: str = ""
     connector: str = ""
+    ready: bool = False
+    stopping: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
     backends: set[str] = field(default_factory=set)
     disk_path: str = ""
@@ -94,7 +94,6 @@ class Log:
     retrieve_s: float = 0.0
     own_hit_rate: float | None = None
     external_hit_rate: float | None = None
-    lines: int = 0
     _pending: OrderedDict[str, Request] = field(default_factory=OrderedDict)
     _stored_lengths: OrderedDict[int, int] = field(default_factory=OrderedDict)
 
@@ -149,7 +148,7 @@ class Log:
         if name in self.warnings or len(self.warnings) < 200:
             self.warnings[name] += 1
             if name not in self.samples:
-                self.samples[name] = _CREDENTIALS.sub(r"\1***@", strip_ansi(line).strip())
+                self.samples[name] = _CREDENTIALS.sub(r"\1***@", line)
 
     def flush(self) -> None:
         """Judge the requests still open."""

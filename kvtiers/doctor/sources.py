@@ -16,6 +16,11 @@ from kvtiers.doctor.flat_yaml import Node
 from kvtiers.doctor.shell import Command, Word, expand, parse
 from kvtiers.errors import KvtiersError
 
+_NOT_SHELL = {
+    "a Dockerfile": re.compile(r"(?:FROM|ARG) \S+"),
+    "a systemd unit": re.compile(r"\[(?:Unit|Service|Install)\]"),
+    "Python": re.compile(r"(?:from [\w.]+ import|import [\w.]+)\b"),
+}
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _ENV_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)")
 _IMAGE = re.compile(r"(?:^|/)(?P<name>vllm-openai|vllm-cpu\S*|vllm):v?(?P<version>\d[\w.+-]*)")
@@ -82,6 +87,7 @@ def _read(source: Source, given: Given, first_line: int = 1) -> None:
             case "yaml":
                 _yaml(source, given, first_line)
             case _:
+                _refuse_what_only_looks_like_shell(source)
                 _script(source, given, first_line)
     except KvtiersError as error:
         raise KvtiersError(f"{source.name}, {error}") from None
@@ -218,6 +224,16 @@ def _words(node: Node | None) -> list[Word]:
         ]
     text = str(node.value).replace("$$", "$")
     return [word for command in parse(text, node.line, newline_ends=False) for word in command.words]
+
+
+def _refuse_what_only_looks_like_shell(source: Source) -> None:
+    """What the shell's rules would misread in silence."""
+    for number, line in enumerate(source.text.splitlines(), start=1):
+        if line.strip() and not line.startswith("#"):
+            kind = next((kind for kind, start in _NOT_SHELL.items() if start.match(line)), None)
+            if kind:
+                raise KvtiersError(f"line {number}: {kind} is not read: give the vLLM command and its variables")
+            return
 
 
 def _script(source: Source, given: Given, first_line: int) -> None:

@@ -9,11 +9,12 @@ LANGUAGES = {"en": "texts_en.toml", "zh-TW": "texts_zh_tw.toml"}
 
 
 def text(key: str, language: str, values: dict[str, Any]) -> str:
-    """The words of ``key``, dots between its parts, with ``values`` filled in."""
+    """The words of ``key``, dots between its parts, with ``values`` filled in; a value can be one for each language."""
     found: Any = all_texts(language)
     for part in key.split("."):
         found = found[part]
-    return str(found).format(**values)
+    said = {name: value[language] if isinstance(value, dict) else value for name, value in values.items()}
+    return str(found).format(**said)
 
 
 @cache

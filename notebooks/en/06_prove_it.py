@@ -375,7 +375,9 @@ def _(pasted_log, t):
         return "| " + " | ".join(map(str, (escape(request.id), *tokens, kind))) + " |"
 
     asked = [request_row(request) for request in list(diagnosis.log.finished)[-20:]]
-    requests = mo.md("\n".join([t["log_head"], "|---" * 7 + "|", *asked])).style({"overflow-x": "auto"})
+    requests = mo.md("\n".join([t["log_head"], "|:---" + "|---:" * 5 + "|:---|", *asked])).style(
+        {"overflow-x": "auto", "white-space": "nowrap"}
+    )
     mo.vstack([*map(said, diagnosis.problems or (diagnosis.verdict,)), *([requests] if asked else [])])
     return (diagnosis,)
 

@@ -22,19 +22,11 @@ with app.setup:
 
     from kvtiers.commands.lint import show
     from kvtiers.doctor import Source, lint
+    from kvtiers.doctor.advise import files, proof
     from kvtiers.doctor.sources import Given, read_sources
     from kvtiers.doctor.texts import text as doctor_text
     from kvtiers.errors import KvtiersError
-    from kvtiers.wiring import (
-        Plan,
-        Wiring,
-        exports,
-        lmcache_environment,
-        lmcache_yaml,
-        settings,
-        shared_environment,
-        vllm_command,
-    )
+    from kvtiers.wiring import Plan, Wiring, settings
 
 
 @app.cell(hide_code=True)
@@ -48,29 +40,32 @@ def _():
         "wiring": "要接哪些層",
         "cpu": "CPU RAM",
         "cpu_ssd": "CPU RAM 加本機 SSD",
-        "ssd_demo": "只接本機 SSD，用來觀察它運作",
-        "directory": "CPU RAM 加一個重新啟動後仍找得到的目錄",
+        "ssd_demo": "只接本機 SSD（示範用）",
+        "directory": "CPU RAM 加一個目錄",
         "redis": "CPU RAM 加 Redis 或 Valkey",
+        "s3": "CPU RAM 加 S3",
+        "mp_server": "LMCache 伺服器（MP 模式）",
+        "vllm_tiering": "vLLM 自己的分層",
         "model": "模型",
         "cpu_gib": "給 KV 的 CPU RAM（每個 worker，GiB）",
         "disk_gib": "磁碟上限（每個 worker，GiB）",
         "disk_path": "硬碟上的目錄",
         "redis_url": "Redis 的位址",
+        "s3_url": "S3 儲存貯體的位址",
+        "s3_region": "所在區域",
         "chunk": "Chunk（token）",
         "no_limit": """
-            **沒有上限，就沒有磁碟層。** `max_local_disk_size` 停在預設值 0 時，LMCache 根本不會建立磁碟層，也不會有任何提示：紀錄裡照樣寫著已存入，下一次查找卻是 0 命中。
+            **沒有上限，就沒有磁碟層。** `max_local_disk_size` 停在預設值 0 時，LMCache 根本不會建立磁碟層，也不會有任何提示：記錄裡照樣寫著已存入，下一次查找卻是 0 命中。
         """,
         "bad_setting": "這些設定行不通：",
-        "command": "**1. 帶著連接器啟動 vLLM，並先備妥步驟 2 的設定**",
-        "environment": "**2. 設定，以環境變數表示**",
-        "yaml": "或寫成等效的 `lmcache.yaml`（兩者都有時以環境變數為準），以 `LMCACHE_CONFIG_FILE` 指定：",
+        "server_step": "**先啟動 LMCache 伺服器。**各層由它持有，這台機器上的每個 vLLM 都用它。",
+        "environment_step": "**設好環境變數**",
+        "yaml_step": "或寫成等效的 `lmcache.yaml`（兩者都有時以環境變數為準），以 `LMCACHE_CONFIG_FILE` 指定：",
+        "command_step": "**帶著連接器啟動 vLLM**",
         "smallest": "**能命中的最短前綴：**{tokens} 個 token，也就是一個完整的 chunk；每段前綴最多有 {tail} 個 token 要重算。",
-        "notes": "**3. 證明它有用**",
-        "note_ssd": "啟動紀錄必須出現 `Local disk cache path:`。沒有這一行，就沒有磁碟層。",
-        "note_hit": "等其他請求把它擠出去之後，再問一次同一個長提示：紀錄裡的 `LMCache hit tokens` 必須大於 0。",
-        "note_restart_lost": "重新啟動後什麼都找不到，即使檔案還在：要主動暖機。",
-        "note_restart_kept": "重新啟動後仍找得到 KV：同一個模型、同樣的配置、同樣的雜湊。",
-        "note_restart_empty": "重新啟動會清空 CPU RAM：要主動暖機。",
+        "tiering": "這種接法不經過 LMCache，需要 GPU：CUDA、ROCm 或 XPU。",
+        "s3_keys": "金鑰由 AWS 慣用的地方取得（環境變數、profile、角色），不要寫進這些設定。",
+        "notes": "**證明它有用**",
         "language": "zh-TW",
         "check": """
             ## 貼上你自己的設定
@@ -78,6 +73,7 @@ def _():
             vLLM 指令、腳本、compose 檔、`.env` 或 `lmcache.yaml` 都可以。貼上的內容不會離開這個網頁。
         """,
         "pasted": "要檢查的設定",
+        "paste": "貼上的內容",
         "settings_unread": "這些設定讀不懂。問題是：",
         "nothing_to_check": "這段文字裡沒有 vLLM 指令，也沒有環境變數或 LMCache 的設定。",
         "run": "從 clone 下來的專案執行：`uvx marimo edit --sandbox notebooks/zh-TW/05_wire_it.py`",
@@ -93,35 +89,38 @@ def _(t):
 
 @app.cell
 def _(t):
-    wiring = mo.ui.dropdown(
-        {t[wiring]: wiring for wiring in Wiring if wiring in t}, value=t[Wiring.CPU_SSD], label=t["wiring"]
-    )
+    wiring = mo.ui.dropdown({t[wiring]: wiring for wiring in Wiring}, value=t[Wiring.CPU_SSD], label=t["wiring"])
     model = mo.ui.text("Qwen/Qwen3-8B", label=t["model"])
     chunk_tokens = mo.ui.dropdown([64, 128, 256, 512], value=256, label=t["chunk"])
     cpu_gib = mo.ui.slider(1, 256, value=20, label=t["cpu_gib"], show_value=True)
     disk_gib = mo.ui.slider(0, 2000, 10, value=100, label=t["disk_gib"], show_value=True)
     disk_path = mo.ui.text("/mnt/nvme/lmcache", label=t["disk_path"])
-    redis_url = mo.ui.text("redis://localhost:6379", label=t["redis_url"])
-    return chunk_tokens, cpu_gib, disk_gib, disk_path, model, redis_url, wiring
+    redis_url = mo.ui.text(Plan.redis_url, label=t["redis_url"])
+    s3_url = mo.ui.text(Plan.s3_url, label=t["s3_url"], full_width=True)
+    s3_region = mo.ui.text(Plan.s3_region, label=t["s3_region"])
+    return chunk_tokens, cpu_gib, disk_gib, disk_path, model, redis_url, s3_region, s3_url, wiring
 
 
 @app.cell
-def _(chunk_tokens, cpu_gib, disk_gib, disk_path, model, redis_url, wiring):
+def _(chunk_tokens, cpu_gib, disk_gib, disk_path, model, redis_url, s3_region, s3_url, wiring):
     of_this_wiring = {
-        Wiring.CPU: [cpu_gib],
-        Wiring.CPU_SSD: [cpu_gib, disk_path, disk_gib],
-        Wiring.SSD_DEMO: [disk_path, disk_gib],
-        Wiring.DIRECTORY: [cpu_gib, disk_path],
-        Wiring.REDIS: [cpu_gib, redis_url],
+        Wiring.CPU: [chunk_tokens, cpu_gib],
+        Wiring.CPU_SSD: [chunk_tokens, cpu_gib, disk_path, disk_gib],
+        Wiring.SSD_DEMO: [chunk_tokens, disk_path, disk_gib],
+        Wiring.DIRECTORY: [chunk_tokens, cpu_gib, disk_path],
+        Wiring.REDIS: [chunk_tokens, cpu_gib, redis_url],
+        Wiring.S3: [chunk_tokens, cpu_gib, s3_url, s3_region],
+        Wiring.MP_SERVER: [chunk_tokens, cpu_gib, disk_path],
+        Wiring.VLLM_TIERING: [cpu_gib, disk_path],
     }
-    mo.vstack([wiring, model, chunk_tokens, *of_this_wiring[wiring.value]])
+    mo.vstack([wiring, model, *of_this_wiring[wiring.value]])
     return
 
 
 @app.cell
-def _(chunk_tokens, cpu_gib, disk_gib, disk_path, model, redis_url, t, wiring):
-    has_disk_tier = wiring.value in (Wiring.CPU_SSD, Wiring.SSD_DEMO)
-    mo.stop(has_disk_tier and disk_gib.value == 0, mo.callout(mo.md(t["no_limit"]), kind="danger"))
+def _(chunk_tokens, cpu_gib, disk_gib, disk_path, model, redis_url, s3_region, s3_url, t, wiring):
+    needs_limit = wiring.value in (Wiring.CPU_SSD, Wiring.SSD_DEMO)
+    mo.stop(needs_limit and disk_gib.value == 0, mo.callout(mo.md(t["no_limit"]), kind="danger"))
     plan = Plan(
         wiring.value,
         model.value,
@@ -129,47 +128,39 @@ def _(chunk_tokens, cpu_gib, disk_gib, disk_path, model, redis_url, t, wiring):
         disk_gib=disk_gib.value,
         disk_path=disk_path.value,
         redis_url=redis_url.value,
+        s3_url=s3_url.value,
+        s3_region=s3_region.value,
         chunk_tokens=chunk_tokens.value,
     )
     try:
         values = settings(plan)
+        to_paste = files(plan)
     except KvtiersError as error:
         mo.stop(True, mo.callout(mo.vstack([t["bad_setting"], mo.plain_text(str(error))]), kind="danger"))
-    return has_disk_tier, plan, values
+    return plan, to_paste, values
 
 
 @app.cell
-def _(plan, t, values):
-    def fenced(language, text):
-        return mo.md(f"```{language}\n{text}\n```")
+def _(plan, t, to_paste):
+    def fenced(kind, text):
+        return mo.md(f"```{'yaml' if kind == 'yaml' else 'bash'}\n{text.rstrip()}\n```")
 
-    mo.vstack(
-        [
-            mo.md(t["command"]),
-            fenced("bash", vllm_command(plan)),
-            mo.md(t["environment"]),
-            fenced("bash", exports(shared_environment() | lmcache_environment(values))),
-            mo.md(t["yaml"]),
-            fenced("yaml", lmcache_yaml(values)),
-            mo.md(t["smallest"].format(tokens=plan.chunk_tokens, tail=plan.chunk_tokens - 1)),
-        ]
-    )
+    _steps = [part for kind, text in to_paste.items() for part in (mo.md(t[f"{kind}_step"]), fenced(kind, text))]
+    _notes = {
+        Wiring.VLLM_TIERING: t["tiering"],
+        Wiring.S3: t["smallest"] + "\n\n" + t["s3_keys"],
+    }
+    _note = _notes.get(plan.wiring, t["smallest"]).format(tokens=plan.chunk_tokens, tail=plan.chunk_tokens - 1)
+    mo.vstack([*_steps, mo.md(_note)])
     return
 
 
 @app.cell
-def _(has_disk_tier, plan, t):
-    after_restart = {
-        Wiring.CPU: "note_restart_empty",
-        Wiring.DIRECTORY: "note_restart_kept",
-        Wiring.REDIS: "note_restart_kept",
-    }
-    notes = [
-        *([t["note_ssd"]] if has_disk_tier else []),
-        t["note_hit"],
-        t[after_restart.get(plan.wiring, "note_restart_lost")],
-    ]
-    mo.md(t["notes"] + "\n\n" + "".join(f"- {note}\n" for note in notes))
+def _(plan, t):
+    _proof = [doctor_text(f"plan.proof.{name}", t["language"], {}) for name in proof(plan.wiring)]
+    _restart = "survives" if plan.wiring.survives_restart else "lost_at_restart"
+    _said = [*_proof, doctor_text(f"plan.note.{_restart}", t["language"], {})]
+    mo.md(t["notes"] + "\n\n" + "".join(f"- {line}\n" for line in _said))
     return
 
 
@@ -197,7 +188,7 @@ def _(t):
 @app.cell
 def _(pasted, t):
     try:
-        text = [Source("paste", pasted.value)]
+        text = [Source(t["paste"], pasted.value)]
         mo.stop(read_sources(text) == Given(), mo.callout(t["nothing_to_check"], kind="danger"))
         findings = lint(text)
     except KvtiersError as error:
@@ -205,7 +196,8 @@ def _(pasted, t):
 
     def card(finding):
         kind = {"error": "danger", "warning": "warn", "note": "info"}[finding.severity]
-        return mo.callout(mo.Html(escape(show(finding, t["language"])).replace("\n", "<br>")), kind=kind)
+        head, *rest = escape(show(finding, t["language"])).split("\n")
+        return mo.callout(mo.Html("<br>".join([f"<strong>{head}</strong>", *rest])), kind=kind)
 
     clean = mo.callout(doctor_text("lint.clean", t["language"], {}), kind="success")
     mo.vstack([*map(card, findings)] or [clean])

@@ -62,7 +62,7 @@ def _():
         "worth": "逐出後重算／從 SSD 載回",
         "worth_detail": "對照組對上 LMCache：這一層的價值",
         "price": "存入的代價",
-        "price_detail": "未命中時，LMCache 自己的紀錄；冷請求對上對照組：{against}",
+        "price_detail": "未命中時，LMCache 自己的記錄；冷請求對上對照組：{against}",
         "unknown": "沒有執行",
         "ceiling": "## 實測對照上限",
         "measured": "實測",
@@ -79,7 +79,7 @@ def _():
         "evidence": """
             ## 每個樣本的佐證
 
-            單位是 token。來自紀錄：提示共 T、引擎已有 C、LMCache 已有 H、要載入 L，以及真正取回的數量。來自計數器：引擎自己快取的命中，以及連接器的命中。
+            單位是 token。來自記錄：提示共 T、引擎已有 C、LMCache 已有 H、要載入 L，以及真正取回的數量。來自計數器：引擎自己快取的命中，以及連接器的命中。
         """,
         "table_head": "| 步驟 | TTFT | T | C | H | L | 取回 | 自身命中 | 連接器命中 |",
         "formula": "上限沒有解釋到的部分：",
@@ -373,7 +373,9 @@ def _(pasted_log, t):
         return "| " + " | ".join(map(str, (escape(request.id), *tokens, kind))) + " |"
 
     asked = [request_row(request) for request in list(diagnosis.log.finished)[-20:]]
-    requests = mo.md("\n".join([t["log_head"], "|---" * 7 + "|", *asked])).style({"overflow-x": "auto"})
+    requests = mo.md("\n".join([t["log_head"], "|:---" + "|---:" * 5 + "|:---|", *asked])).style(
+        {"overflow-x": "auto", "white-space": "nowrap"}
+    )
     mo.vstack([*map(said, diagnosis.problems or (diagnosis.verdict,)), *([requests] if asked else [])])
     return (diagnosis,)
 

@@ -10,8 +10,8 @@ from course.claims import Claim, load_claims
 from course.errors import CourseError
 from course.pages import LANGUAGES, Lesson, Pages, load_lessons, load_strings
 from course.records import load_yaml
-from course.tables import tables
-from course.text import Text
+from course.tables import tables, version_pairs
+from course.text import Text, scrolling
 
 KINDS = ("measured", "computed", "source", "reported")
 
@@ -30,6 +30,7 @@ class Reading:
     """The course's texts, rendered, by language."""
 
     claims: dict[str, Claim]
+    pairs: dict[str, str]
     texts: dict[str, Text]
     lessons: dict[str, list[Lesson]]
     glossary: dict[str, list[Entry]]
@@ -57,6 +58,7 @@ def load_reading(project: Path, site: Path) -> Reading:
     }
     return Reading(
         claims,
+        {language: scrolling(version_pairs(words, language)) for language, words in load_strings(site).items()},
         texts,
         load_lessons(folder, texts),
         _entries(folder / "glossary.yaml", texts),
@@ -97,6 +99,7 @@ def write_reading(
         standing = reading.texts[language].standing
         claims = [(claim, standing(claim)) for claim in reading.claims.values()]
         pages.write("claims.html.j2", "claims/", language, claims=claims)
+        pages.write("pairs.html.j2", "version-pairs/", language, table=reading.pairs[language])
         for place, lesson in enumerate(course):
             pages.write(
                 "lesson.html.j2",

@@ -22,7 +22,7 @@ def tables(result_path: Path, words: Mapping[str, str]) -> dict[str, Callable[[]
     return {
         "kv-comparison": partial(_comparison, words),
         "lab-steps": lambda: _steps(read_result(result_path.read_text()), words),
-        "version-pairs": partial(_version_pairs, words),
+        "version-pairs": partial(version_pairs, words),
     }
 
 
@@ -48,8 +48,10 @@ def _steps(result: Result, words: Mapping[str, str]) -> str:
     return _table(heads, rows)
 
 
-def _version_pairs(words: Mapping[str, str]) -> str:
-    heads = ["vLLM", "LMCache", *(words[f"pairs_{name}"] for name in ("verdict", "source", "date"))]
+def version_pairs(words: Mapping[str, str], language: str | None = None) -> str:
+    """Every pair on record; with a ``language``, what happened too."""
+    names = ("verdict", *(["what"] if language else []), "source", "date")
+    heads = ["vLLM", "LMCache", *(words[f"pairs_{name}"] for name in names)]
     rows = []
     for pair in known_pairs():
         kind, _, reference = pair.source.partition(": ")
@@ -59,8 +61,9 @@ def _version_pairs(words: Mapping[str, str]) -> str:
                 _versions(pair.vllm_from, pair.vllm_to),
                 _versions(pair.lmcache_from, pair.lmcache_to),
                 words["pairs_works" if pair.works else "pairs_fails"],
+                *([pair.what[language]] if language else []),
                 f"{said_by}: {reference}" if reference else said_by,
-                pair.date,
+                pair.date.replace("-", "\N{NON-BREAKING HYPHEN}"),
             ]
         )
     return _table(heads, rows)

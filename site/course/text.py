@@ -57,7 +57,7 @@ class Text:
         Raises:
             CourseError: naming the role, claim, term or table that does not exist.
         """
-        return _scrolling(str(self._markdown.render(markdown)))
+        return scrolling(str(self._markdown.render(markdown)))
 
     def inline(self, markdown: str) -> str:
         """One line, without a paragraph around it."""
@@ -96,7 +96,7 @@ class Text:
         return self._tables[name]()
 
 
-def _scrolling(html: str) -> str:
+def scrolling(html: str) -> str:
     """Tables in a box that scrolls sideways, by keyboard too, on a screen too narrow for them."""
     return html.replace("<table>", '<div class="wide" tabindex="0"><table>').replace("</table>", "</table></div>")
 

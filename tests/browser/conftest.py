@@ -18,7 +18,7 @@ ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-backg
 LIVE_MS = 90_000
 LANGUAGES = ("en", "zh-TW")
 LESSONS = sorted(path.name for path in (PROJECT / "lessons").glob("[0-9][0-9]-*"))
-READING = ("quiz", "quiz/result", "glossary", "questions", "claims")
+READING = ("quiz", "quiz/result", "glossary", "questions", "claims", "version-pairs")
 ALL_PAGES = ["", *(f"{page}/" for page in (*LESSONS, *READING))]
 
 

@@ -3,23 +3,30 @@
 import gzip
 import io
 import json
+import os
 import tracemalloc
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtiers.__main__ import main
+from kvtiers.doctor import log_processes
 from kvtiers.doctor.diagnosis import Diagnosis, conclude
-from kvtiers.doctor.log_reader import WARNINGS, read_log, read_log_text
+from kvtiers.doctor.log_processes import read_log_file
+from kvtiers.doctor.log_reader import read_log, read_log_text
 from kvtiers.doctor.log_state import Kind, Log
+from kvtiers.doctor.log_warnings import IN_TRACEBACKS, WARNINGS
 from kvtiers.doctor.texts import LANGUAGES, all_texts
 from kvtiers.errors import KvtiersError
 
 DATA = Path(__file__).parent / "data" / "logs"
 REAL = Path(__file__).parents[2] / "lab" / "results" / "reference" / "cpu-tiny.log"
 STAMP = "[2026-11-29 14:06:{0:02d},{1:03d}] LMCache {2}: {3}"
+FUZZ_DEADLINE = timedelta(seconds=3)  # one input; the machine may be busy
 
 
 def diagnose(text: str) -> Diagnosis:
@@ -60,6 +67,13 @@ SETTINGS = info(
 )
 DISK = info("Created backend: LocalDiskBackend (LocalDiskBackend)")
 START = "\n".join([ENGINE, CONNECTOR, SETTINGS, DISK])
+REMOTE = "\n".join(
+    [ENGINE, CONNECTOR, SETTINGS.replace("'/mnt/kv'", "None"), info("Created backend: RemoteBackend (x)")]
+)
+STOP = (
+    "(APIServer pid=1) INFO 11-29 17:27:08 [launcher.py:254] [shutdown] API server: shutdown triggered",
+    "(APIServer pid=1) ERROR 11-29 17:27:08 [async_llm.py:906] vllm.v1.engine.exceptions.EngineDeadError: EngineCore x",
+)
 
 
 def test_the_labs_own_run_line_by_line() -> None:
@@ -214,6 +228,18 @@ VERDICTS = [
         ],
     ),
     (
+        "loads_recovered",
+        [
+            START,
+            "(EngineCore pid=9) WARNING 11-29 10:00:00 [scheduler.py:1] Recovered from KV load failure: 1 request(s) "
+            "rescheduled (768 tokens affected).",
+        ],
+    ),
+    (
+        "mp_transfer_mode",
+        [warning("No handler registered for operation register_kv_cache_engine_driven_context", "ERROR")],
+    ),
+    (
         "no_disk_tier",
         [
             ENGINE,
@@ -239,6 +265,20 @@ VERDICTS = [
         ],
     ),
     ("stored_but_missed", [START, lookup("a"), stored("a"), lookup("b", computed=1280)]),
+    ("not_found_again", [REMOTE, lookup("a"), stored("a"), REMOTE, lookup("b"), stored("b")]),
+    (
+        "hash_drift",
+        [
+            REMOTE,
+            info("Initialized NONE_HASH=11 from vLLM"),
+            lookup("a"),
+            stored("a"),
+            REMOTE,
+            info("Initialized NONE_HASH=12 from vLLM"),
+            lookup("b"),
+        ],
+    ),
+    ("works_unmeasured", [START, lookup("b", hit=1280, load=1280), retrieved("b"), *STOP]),
     ("lost_at_restart", [START, lookup("a"), stored("a"), START, lookup("b"), stored("b")]),
     ("prompts_differ", [START, lookup("a"), stored("a"), lookup("b"), stored("b")]),
     ("too_short", [START, lookup("a", total=200), lookup("b", total=120)]),
@@ -257,6 +297,8 @@ VERDICTS = [
         [info("Prefetch request completed (L1+L2): 0/5 retained keys (0 L1, 0 L2) in 1 ms (external_request_id=r, x)")],
     ),
     ("no_requests", [START]),
+    ("no_requests", [ENGINE]),
+    ("no_requests", ["INFO 11-29 [loggers.py:1] Engine 000: Running: 0 reqs, Prefix cache hit rate: 0.0%"]),
     (
         "rates_only",
         [
@@ -265,6 +307,11 @@ VERDICTS = [
             "INFO 11-29 [loggers.py:1] Engine 000: Prefix cache hit rate: 22.1%, External prefix cache hit rate: 18.9%",
         ],
     ),
+    (
+        "rates_only",
+        ["INFO 11-29 [loggers.py:1] Engine 000: Prefix cache hit rate: 22.1%, External prefix cache hit rate: 18.9%"],
+    ),
+    ("no_connector", ["INFO 11-29 [loggers.py:1] Engine 000: Running: 1 reqs, Prefix cache hit rate: 22.1%"]),
 ]
 
 
@@ -273,6 +320,93 @@ VERDICTS = [
 def test_verdicts_whatever_stands_before_the_lines(verdict: str, lines: list[str], prefix: str) -> None:
     text = "\n".join(prefix + line for part in lines for line in part.splitlines())
     assert diagnose(text).verdict.id == verdict
+
+
+KEY = "vllm@tiny@1@0@1a2b3c4d5e6f@float"
+# id -> a line of it, as the engines' format strings make it
+WARNING_LINES = {
+    "no_connector_for_device": "RuntimeError: No supported cpu connector found.",
+    "init_failed": warning("LMCacheEngine marked as init failed: No supported cpu connector found.", "ERROR"),
+    "init_components_failed": warning(
+        "Failed to initialize LMCacheManager components: x. System will operate in degraded mode (recompute).", "ERROR"
+    ),
+    "lookup_timeout": warning("Timeout occurred for rank 0, recreating all sockets. Error: unavailable", "ERROR"),
+    "unhealthy": warning("LMCache is unhealthy, skipping store operation"),
+    "unsupported_connector": "ValueError: Unsupported connector type: LMCacheConnector",
+    "offloading_needs_gpu": "Exception: CPU Offloading is currently only supported on CUDA-alike and XPU GPUs",
+    "staging_exhausted": warning(
+        "No eviction candidates found in local cpu backend. Local cpu memory is under pressure. Waiting for 0.1 "
+        "seconds before retrying."
+    ),
+    "allocation_failed": warning(
+        "Failed to allocate memory for tensor(torch.Size([2, 256])) because no memory is available"
+    ),
+    "store_truncated": warning(
+        "Local cpu memory under pressure so choosing to store only  3 total chunks of KV cache."
+    ),
+    "disk_chunk_too_large": warning(f"Put task for {KEY} requires 9 bytes, exceeding disk cache capacity 8 bytes."),
+    "disk_full": warning(f"Insufficient evictable disk cache space for {KEY}: need 9 bytes, have 8 bytes."),
+    "disk_pressure": warning("No eviction candidates found. Disk space under pressure."),
+    "file_lost": warning("File not found on disk: /mnt/nvme/kv/vllm@tiny@1.pt"),
+    "chunk_load_failed": warning(f"Failed to load chunk from disk for key {KEY}: [Errno 5]", "ERROR"),
+    "disk_load_memory": warning(f"Memory allocation failed during async disk load for key {KEY}. x", "ERROR"),
+    "block_not_retrieved": warning("The cache block is in the storage, but it can't be retrieved"),
+    "fewer_retrieved": warning(
+        "Request rThe number of retrieved tokens is less than the expected number of tokens! This should not happen!",
+        "ERROR",
+    ),
+    "blocks_failed": warning("Request r failed to load 256 tokens across 2 blocks"),
+    "rolled_back": warning("Request r rolled back from 1330 to 1280 tokens; truncating tracker state."),
+    "save_skipped": warning("Skipping KV save for request r: slot_mapping/token_ids length mismatch (x)"),
+    "abort_without_engine": warning(
+        "Skipping abort-time backend cleanup for request r: lmcache_engine is not initialized (x)."
+    ),
+    "hash_fallback": warning(
+        "Could not load 'sha265' from vLLM. Using builtin hash. This may cause inconsistencies in distributed caching."
+    ),
+    "hash_without_seed": warning("Using builtin hash without PYTHONHASHSEED set. For production environments, x"),
+    "ranks_differ": warning("Lookup results (number of hit tokens) differ across (TP and PP) ranks: [256, 0]."),
+    "async_lookup_slow": warning(
+        "Request r is still waiting for async lookup after 30 seconds, returning 0 lmcache cached tokens so vllm can "
+        "recompute"
+    ),
+    "kv_load_failure": "(EngineCore pid=9) ERROR 11-29 10:00:00 [scheduler.py:1] Failing 2 request(s) due to KV load "
+    "failure (failure_policy=fail, 512 tokens affected). Request IDs: {'a'}",
+    "kv_load_recovered": "(EngineCore pid=9) WARNING 11-29 10:00:00 [scheduler.py:1] Recovered from KV load failure: "
+    "1 request(s) rescheduled (512 tokens affected).",
+    "mp_bypass": warning("Bypassing LMCache for request r after a failed async KV load; the prompt will be recomputed"),
+    "mp_degraded": warning("LMCache server is unhealthy — entering degraded mode"),
+    "mp_lookup_timeout": warning("LOOKUP to tcp://localhost:5555 timed out after 3s. Marking server as unhealthy."),
+    "mp_no_handler": warning("No handler registered for operation register_kv_cache_context", "ERROR"),
+    "mp_keys_lost": warning("Some keys not found during retrieve!", "ERROR"),
+    "mp_unregistered": warning("Rejecting STORE for unregistered GPU instance ID 7"),
+    "mp_short_read": warning("Incomplete read for vllm@tiny.bin: expected 9, got 8"),
+    "mp_unbounded": warning(
+        "fs_native: max_capacity_gb=5 is declared but is used for usage accounting only and will NOT bound disk usage."
+    ),
+    "mp_evicting": info("L1 memory usage 0.91 above watermark 0.80; triggering eviction."),
+    "unknown_setting": warning("Unknown configuration key: max_local_disc_size (source: file)"),
+    "setting_unread": warning("Failed to parse LMCACHE_CHUNK_SIZE='many': invalid literal for int()"),
+    "remote_deprecated": warning("remote_url is deprecated and will be removed in a future release. x"),
+    "abort_crash": "    assert self.lmcache_engine is not None",
+    "engine_dead": "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace",
+    "import_failed": "ModuleNotFoundError: No module named 'vllm.utils.torch_utils'",
+    "import_name": "ImportError: cannot import name 'x' from 'vllm.utils'",
+}
+
+
+@pytest.mark.parametrize("name", WARNINGS)
+@pytest.mark.parametrize("start", ["", "Traceback (most recent call last):\n" + "nothing\n" * 40_000])
+def test_every_warning_is_known_by_its_line(name: str, start: str) -> None:
+    """In a short paste, and deep in a long log."""
+    line = WARNING_LINES[name]
+    log, _ = read_log(io.BytesIO(f"{start}{line}\n".encode()), "log")
+    assert log.warnings == {name: 1}
+    assert log.samples[name] == line.strip()
+
+
+def test_every_kind_has_a_log() -> None:
+    assert {kind for _, _, kind in KINDS} == set(Kind)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -293,18 +427,47 @@ def test_colours_do_not_matter() -> None:
     assert diagnose(coloured).verdict == diagnose(plain).verdict
 
 
-def test_the_quick_search_finds_what_reading_every_line_finds() -> None:
+WHOLE_LOGS = [path.read_text(errors="replace") for path in (REAL, *sorted(DATA.glob("*.log")))]
+
+
+def as_docker_keeps_it(text: str) -> str:
+    lines = ({"log": f"{line}\n", "stream": "stderr", "time": "2026-11-29T14:06:56Z"} for line in text.splitlines())
+    return "\n".join(map(json.dumps, lines))
+
+
+@pytest.mark.parametrize("keep", [str, as_docker_keeps_it], ids=["plain", "docker"])
+@pytest.mark.parametrize("number", range(len(WHOLE_LOGS)))
+def test_the_quick_search_finds_what_reading_every_line_finds(number: int, keep: Callable[[str], str]) -> None:
     """Only the head of a log is read line by line: put one there that says nothing."""
-    for path in [REAL, *sorted(DATA.glob("*.log"))]:
-        text = path.read_text(errors="replace")
-        padded = ("nothing\n" * 40_000 + text).encode()
-        log, _ = read_log(io.BytesIO(padded), "log")
-        whole = read_log_text(text)
-        assert log.finished == whole.finished
-        assert {name: count for name, count in log.warnings.items() if name in WARNINGS} == {
-            name: count for name, count in whole.warnings.items() if name in WARNINGS
-        }
-        assert log.start == whole.start
+    whole, text = read_log_text(WHOLE_LOGS[number]), keep(WHOLE_LOGS[number])
+    log, _ = read_log(io.BytesIO(("nothing\n" * 40_000 + text).encode()), "log")
+    assert log.finished == whole.finished
+    assert {name: log.warnings[name] for name in WARNINGS} == {name: whole.warnings[name] for name in WARNINGS}
+    assert log.start == whole.start
+
+
+def test_errors_without_lmcaches_level_are_found_in_the_middle_of_a_log() -> None:
+    """Python's and vLLM's own, as long as a traceback or vLLM's words announce them."""
+    lines = [
+        "Traceback (most recent call last):",
+        '  File "vllm_v1_adapter.py", line 1, in request_finished',
+        "    assert self.lmcache_engine is not None",
+        "AssertionError",
+        *[f"{WARNINGS[name]} x" for name in IN_TRACEBACKS],
+        "(EngineCore pid=9) ERROR 11-29 10:00:00 [scheduler.py:1] Failing 2 request(s) due to KV load failure (x)",
+    ]
+    log, _ = read_log(io.BytesIO(("nothing\n" * 40_000 + "\n".join(lines)).encode()), "log")
+    assert {"abort_crash", "kv_load_failure", *IN_TRACEBACKS} <= set(log.warnings)
+
+
+def test_several_processes_find_what_one_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "large.log"
+    path.write_text("".join(WHOLE_LOGS * 4))
+    one, _ = read_log_file(path)
+    monkeypatch.setattr(log_processes, "LARGE_BYTES", 1)
+    monkeypatch.setattr(log_processes, "RANGE_BYTES", 100_000)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    assert read_log_file(path) == (one, False)
 
 
 def test_gzip_and_a_gzip_cut_off() -> None:
@@ -314,6 +477,21 @@ def test_gzip_and_a_gzip_cut_off() -> None:
     part, cut_off = read_log(io.BytesIO(packed[:-20_000]), "log.gz")
     assert cut_off
     assert part.finished == whole.finished
+
+
+def test_a_short_gzip_cut_off_gives_what_is_left_of_it() -> None:
+    packed = gzip.compress(REAL.read_bytes())
+    log, cut_off = read_log(io.BytesIO(packed[:-200]), "log.gz")
+    assert cut_off
+    assert log.finished
+
+
+def test_a_gzip_of_several_members_is_read_to_its_end() -> None:
+    half = len(REAL.read_bytes()) // 2
+    members = gzip.compress(REAL.read_bytes()[:half]) + b"\0\0" + gzip.compress(REAL.read_bytes()[half:])
+    log, cut_off = read_log(io.BytesIO(members), "log.gz")
+    assert not cut_off
+    assert len(log.finished) == 15
 
 
 @pytest.mark.parametrize(
@@ -371,6 +549,7 @@ def read_any(text: str) -> Log | None:
         return None
 
 
+@settings(deadline=FUZZ_DEADLINE)
 @given(st.text(max_size=400))
 def test_any_text_is_read_or_is_no_log(text: str) -> None:
     log = read_any(text)
@@ -380,6 +559,7 @@ def test_any_text_is_read_or_is_no_log(text: str) -> None:
 LINES = [line for _, lines in VERDICTS for part in lines for line in part.splitlines()]
 
 
+@settings(deadline=FUZZ_DEADLINE)
 @given(st.lists(st.sampled_from(LINES), max_size=12), st.data())
 def test_damaged_lines_never_raise(lines: list[str], data: st.DataObject) -> None:
     text = "\n".join(lines)
@@ -391,6 +571,7 @@ def test_damaged_lines_never_raise(lines: list[str], data: st.DataObject) -> Non
         assert all(problem.what(language) for problem in (*diagnosis.problems, diagnosis.verdict))
 
 
+@settings(deadline=FUZZ_DEADLINE)
 @given(st.binary(max_size=300))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     refused = ""

@@ -44,6 +44,9 @@ def test_what_each_request_was(name: str) -> None:
     [
         ("restart", "lost_at_restart", 1),
         ("directory_restart", "works", 0),
+        ("lost_recompute", "loads_recovered", 1),
+        ("lost_fail", "load_failures", 1),
+        ("hash_drift", "hash_drift", 1),
         ("mp_engine", "rates_only", 0),
         ("mp_server", "works_unmeasured", 0),
     ],

@@ -3,10 +3,11 @@
 import json
 import re
 import string
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtiers.__main__ import main
@@ -20,6 +21,7 @@ GOOD_JSON = '{"kv_connector":"LMCacheConnectorV1","kv_role":"kv_both","kv_load_f
 SERVE = f"vllm serve Qwen/Qwen3-8B --kv-transfer-config '{GOOD_JSON}'"
 HASH = "pre_caching_hash_algorithm: sha256\n"
 DISK = "local_disk: file:///mnt/nvme/kv\nmax_local_disk_size: 50\n"
+FUZZ_DEADLINE = timedelta(seconds=3)  # one input; the machine may be busy
 
 
 def serve(**changes: object) -> str:
@@ -291,6 +293,19 @@ def test_yaml_about_something_else_is_refused_not_judged() -> None:
         lint([Source("values.yaml", "replicas: 3\ningress:\n  enabled: true\n")])
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("# ours\nFROM vllm/vllm-openai:v0.32.0\nENV LMCACHE_LOCAL_CPU=yes\n", "Dockerfile"),
+        ("[Unit]\nDescription=x\n[Service]\nEnvironment=LMCACHE_LOCAL_CPU=yes\nExecStart=vllm serve m\n", "systemd"),
+        ("from vllm import LLM\nLLM(model='m')\n", "Python"),
+    ],
+)
+def test_what_only_looks_like_shell_is_refused_not_judged(text: str, kind: str) -> None:
+    with pytest.raises(KvtiersError, match=rf"paste, line \d: .*{kind}"):
+        lint([Source("paste", text)])
+
+
 def test_a_shell_inside_a_command_is_read() -> None:
     assert ids(f"""bash -c "{SERVE.replace('"', chr(92) + '"')} --no-enable-prefix-caching\"""") == [
         "prefix_caching_off"
@@ -340,8 +355,9 @@ def test_all_languages_say_the_same_things_with_the_same_values() -> None:
         assert other == first
 
 
-def test_lessons_are_named_as_the_course_names_them() -> None:
-    assert all(re.fullmatch(r"0\d-[a-z-]+", lesson) for _, lesson in RULES.values())
+def test_every_rule_names_a_page_of_the_course() -> None:
+    lessons = {path.name for path in (Path(__file__).parents[2] / "lessons").iterdir() if path.is_dir()}
+    assert {page for _, page in RULES.values()} <= lessons | {"version-pairs"}
 
 
 def assert_read_or_refused(source: Source) -> None:
@@ -353,11 +369,13 @@ def assert_read_or_refused(source: Source) -> None:
     assert not refused or re.search(r"line \d+", refused)
 
 
+@settings(deadline=FUZZ_DEADLINE)
 @given(st.text(max_size=300), st.sampled_from(["paste", "a.yaml", "a.sh", ".env", "compose.yml"]))
 def test_any_text_is_read_or_refused_with_its_line(text: str, name: str) -> None:
     assert_read_or_refused(Source(name, text))
 
 
+@settings(deadline=FUZZ_DEADLINE)
 @given(st.data())
 def test_damaged_configurations_never_raise(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(GOOD)))
@@ -377,5 +395,11 @@ def test_the_command_says_findings_with_its_exit_code(tmp_path: Path, capsys: py
     said = json.loads(capsys.readouterr().out.split("\n", maxsplit=1)[1])
     assert [finding["id"] for finding in said] == ["prefix_caching_off"]
     assert main(["lint", str(tmp_path / "none")]) == 2
+    assert main(["lint", str(tmp_path)]) == 2
+    (tmp_path / "words").write_text("nothing of the kind")
+    assert main(["lint", str(tmp_path / "words")]) == 2
+    assert main(["lint", str(tmp_path / "words"), str(good)]) == 0
+    (tmp_path / "server.log").write_text("x" * 3_000_000)
+    assert main(["lint", str(tmp_path / "server.log")]) == 2
     (tmp_path / "binary").write_bytes(b"\0\1\2")
     assert main(["lint", str(tmp_path / "binary")]) == 2

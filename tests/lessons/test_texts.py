@@ -115,7 +115,7 @@ def test_no_markup_is_left_in_the_pages(reading: Reading, language: str) -> None
 @pytest.mark.parametrize(("slug", "language"), each_text)
 def test_links_to_lessons_lead_to_lessons(slug: str, language: str) -> None:
     for target in re.findall(r"\]\(\.\./([^/)]+)/\)", source(slug, language)):
-        assert target in SLUGS or target in ("quiz", "claims", "glossary", "questions")
+        assert target in SLUGS or target in ("quiz", "claims", "glossary", "questions", "version-pairs")
     assert not re.search(r"\]\((?!\.\./)", source(slug, language)), "only links within the course"
 
 

@@ -1,6 +1,12 @@
+import re
 from html import unescape
 
+import pytest
+
 from kvtiers import wiring
+from kvtiers.doctor import Source, lint
+from kvtiers.doctor.advise import files
+from kvtiers.wiring import Wiring
 from tests.notebooks.conftest import Runner
 
 
@@ -30,6 +36,17 @@ def test_good_settings_get_no_finding(run: Runner) -> None:
     environment = wiring.shared_environment() | wiring.lmcache_environment(values)
     pasted = wiring.exports(environment) + wiring.vllm_command(plan)
     assert run("05_wire_it", pasted=pasted).names["findings"] == []
+
+
+@pytest.mark.parametrize("wired", Wiring)
+def test_every_wiring_shows_what_to_paste_and_the_doctor_has_nothing_against_it(
+    run: Runner, wired: Wiring, language: str
+) -> None:
+    notebook = run("05_wire_it", language, wiring=wired)
+    pasted = files(notebook.names["plan"])
+    shown = unescape(re.sub("<[^>]+>", "", notebook.shown))
+    assert all(content.strip() in shown for content in pasted.values())
+    assert lint([Source("paste", pasted["environment"] + pasted["command"])]) == []
 
 
 def test_text_without_settings_gets_a_message(run: Runner, language: str) -> None:
