@@ -129,9 +129,10 @@ def test_the_language_switch_stays_at_the_section_that_is_read(
 ) -> None:
     other = LANGUAGES[1 - LANGUAGES.index(language)]
     visit.without_notebooks()
+    visit.page.set_viewport_size({"width": 1280, "height": 400})  # short, so that every page has to scroll
     visit.open(f"{language}/{path}")
     anchored = visit.page.locator("main :is(h2, section, fieldset, dl > div)[id]:not(#notebook, #quiz)")
-    place = visit.page.locator(f"[id='{anchor}']") if anchor else anchored.nth(anchored.count() // 2)
+    place = visit.page.locator(f"[id='{anchor}']") if anchor else anchored.nth(anchored.count() // 3)
     name = place.get_attribute("id")
     place.evaluate("element => element.scrollIntoView()")
     visit.page.locator("a.language").focus()
