@@ -76,7 +76,7 @@ def build(out: Path, cache: Path, address: str) -> None:
     write_reading(reading, saved, pictures, start, Pages(SITE, out, address))
     write_index(reading, SITE, out / "static" / "search.json")
     _search_library(cache, out / "static")
-    write_notices(SITE / "runtime" / "sources.json", cache / "downloads", out / "third-party-notices.txt")
+    write_notices(SITE, cache / "downloads", out / "third-party-notices.txt")
     compress_site(out, cache / "compressed")
 
 

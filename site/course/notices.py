@@ -13,11 +13,14 @@ PACKED_LICENCE = re.compile(r"package/licen[cs]e[^/]*$", re.IGNORECASE)
 LICENCE = re.compile(r"\.dist-info/(licenses/)?[^/]*(licen[cs]e|copying|notice|authors)[^/]*$", re.IGNORECASE)
 
 
-def write_notices(sources: Path, downloads: Path, out: Path) -> None:
-    """List each package with its licence and origin, followed by the licence texts it carries."""
-    listed = load_sources(sources)
+def write_notices(site: Path, downloads: Path, out: Path) -> None:
+    """List each package with its licence and origin, followed by the licence texts it carries.
+
+    `site/licences/` holds the texts of what comes without: Pyodide's package has none of its own or of CPython's.
+    """
+    listed = load_sources(site / "runtime" / "sources.json")
     head = [f"{source.requirement} ({source.client}): {source.licence}. {source.why}".strip() for source in listed]
-    texts = []
+    texts = [f"== {path.stem}\n\n{path.read_text().strip()}" for path in sorted((site / "licences").glob("*.txt"))]
     for path in sorted(downloads.glob("*.whl")):
         if not any(path.name == source.file and source.members for source in listed):
             texts += _licences(path)
