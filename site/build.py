@@ -26,6 +26,9 @@ from course.search import write_index
 from course.share import write_pictures
 from course.sources import fetch, load_sources, unpack_tar
 
+from kvtiers.errors import KvtiersError
+from kvtiers.results import read_result
+
 SITE = Path(__file__).resolve().parent
 PROJECT = SITE.parent
 RESULTS = PROJECT / "lab" / "results"
@@ -58,10 +61,8 @@ def build(out: Path, cache: Path, address: str) -> None:
     notebooks = _stage(find_notebooks(PROJECT / "notebooks"), cache / "notebooks")
     runtime = _runtime(cache, out)
     frontend = export_notebooks(notebooks, runtime, SITE, cache, out)
-    public = notebooks[0].path.parent / "public"
-    if public.is_dir():
-        # A notebook in the browser takes the folder above its worker's assets/ for its own.
-        shutil.copytree(public, out / frontend.folder / "public")
+    # A notebook in the browser takes the folder above its worker's assets/ for its own.
+    shutil.copytree(notebooks[0].path.parent / "public", out / frontend.folder / "public")
     wheel = _wheel(out / "wheels")
     for notebook in notebooks:
         download = out / f"{notebook.folder}.py"
@@ -83,17 +84,29 @@ def build(out: Path, cache: Path, address: str) -> None:
 def _stage(notebooks: list[Notebook], folder: Path) -> list[Notebook]:
     """Copy the notebooks, with the lab result they show beside them."""
     shutil.rmtree(folder, ignore_errors=True)
-    result = next((p for p in (RESULTS / "latest.json", RESULTS / "reference" / "cpu-tiny.json") if p.is_file()), None)
+    result = lab_result(RESULTS)
     staged = []
     for notebook in notebooks:
         path = folder / notebook.language / notebook.path.name
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(notebook.path, path)
-        if result is not None:
-            (path.parent / "public").mkdir(exist_ok=True)
-            shutil.copy(result, path.parent / "public" / "lab-result.json")
+        (path.parent / "public").mkdir(exist_ok=True)
+        shutil.copy(result, path.parent / "public" / "lab-result.json")
         staged.append(Notebook(path, notebook.language))
     return staged
+
+
+def lab_result(results: Path) -> Path:
+    """The last run on this machine; the committed one where there is none, or none that this version can read."""
+    latest = results / "latest.json"
+    if latest.is_file():
+        try:
+            read_result(latest.read_text())
+        except (KvtiersError, UnicodeDecodeError) as error:
+            print(f"{latest} can't be shown ({error}): lesson 6 shows the committed run. Run `make lab` again.")
+        else:
+            return latest
+    return results / "reference" / "cpu-tiny.json"
 
 
 def _runtime(cache: Path, out: Path) -> str:

@@ -15,6 +15,8 @@ from kvtiers.version_pairs import known_pairs
 
 COMPARED = ("Llama-3.1-8B", "Qwen3-4B", "GLM-4.5", "DeepSeek-V2-Lite", "gpt-oss-20b", "Gemma-3-27B", "Nemotron-H-8B")
 COMPARED_TOKENS = 32_768
+SHORT = 12
+"""Letters of a cell that stays on one line: Chinese may break between any two."""
 
 
 def tables(result_path: Path, words: Mapping[str, str]) -> dict[str, Callable[[], str]]:
@@ -62,8 +64,8 @@ def version_pairs(words: Mapping[str, str], language: str | None = None) -> str:
                 _versions(pair.lmcache_from, pair.lmcache_to),
                 words["pairs_works" if pair.works else "pairs_fails"],
                 *([pair.what[language]] if language else []),
-                f"{said_by}: {reference}" if reference else said_by,
-                pair.date.replace("-", "\N{NON-BREAKING HYPHEN}"),
+                words["pairs_said"].format(said_by, reference) if reference else said_by,
+                pair.date,
             ]
         )
     return _table(heads, rows)
@@ -75,5 +77,10 @@ def _versions(first: str, last: str) -> str:
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in heads)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(text: str) -> str:
+    short = ' class="short"' if len(text) <= SHORT else ""
+    return f"<td{short}>{escape(text)}</td>"

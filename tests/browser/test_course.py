@@ -128,8 +128,9 @@ def test_a_downloaded_notebook_runs_elsewhere_while_the_site_is_reachable(
     notebook, out = tmp_path / "notebook.py", tmp_path / "notebook.html"
     downloading.value.save_as(notebook)
     assert f'"kvtiers @ {visit.address}/wheels/' in notebook.read_text()
-    command = [Path(sys.executable).with_name("uvx"), "marimo", "export", "html", "--sandbox", notebook, "-o", out]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    uvx = Path(sys.executable).with_name("uvx")
+    command = [uvx, "marimo", "export", "html", "--sandbox", notebook, "-o", out]
+    done = subprocess.run(list(map(str, command)), cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "128 KiB" in out.read_text()
 

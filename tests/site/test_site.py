@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import serve
+from build import lab_result
 from course.errors import CourseError
 from course.notebooks import find_notebooks, with_wheel, without_header
 from course.pages import LANGUAGES, load_lessons
@@ -120,3 +121,17 @@ def test_a_taken_port_leads_to_a_free_one(tmp_path: Path) -> None:
     assert second.server_address[1] not in (0, first.server_address[1])
     first.server_close()
     second.server_close()
+
+
+def test_lesson_6_shows_the_last_run_unless_it_cannot_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    committed = PROJECT / "lab" / "results" / "reference" / "cpu-tiny.json"
+    (tmp_path / "reference").mkdir()
+    reference = Path(shutil.copy(committed, tmp_path / "reference"))
+    assert lab_result(tmp_path) == reference
+    latest = Path(shutil.copy(committed, tmp_path / "latest.json"))
+    assert lab_result(tmp_path) == latest
+    latest.write_text(latest.read_text().replace('"schema"', '"scheme"'))
+    assert lab_result(tmp_path) == reference
+    assert "make lab" in capsys.readouterr().out
