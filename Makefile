@@ -23,11 +23,12 @@ check: $(STAMP) ## formatting, lint and types
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy
 
-bench: $(STAMP) ## ratios, each measured in one run: our client against vLLM's own, the size command, diagnose against grep
+bench: $(STAMP) ## ratios, each measured in one run: our client against vLLM's own, the size command, diagnose against grep, the course against marimo's export
 	@$(PY) -m lab setup
 	-@$(PY) -m bench.client
 	-@$(PY) -m bench.size
 	-@$(PY) -m bench.diagnose
+	-@$(MAKE) --no-print-directory bench-course
 
 lock: ## resolve the requirements anew (needs uv)
 	@requirements/lock.sh

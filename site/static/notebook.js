@@ -2,7 +2,12 @@
 // worker. Tells the page around when the notebook is live.
 (() => {
   const { worker, url, kept, keep } = window.python;
-  const tell = (name) => window.dispatchEvent(new Event(name));
+  // The page around listens once this one has loaded.
+  const loaded = new Promise((done) => window.addEventListener("load", () => setTimeout(done)));
+  const tell = async (name) => {
+    await loaded;
+    window.dispatchEvent(new Event(name));
+  };
   const watch = ({ type, data }) => {
     const { id, payload } = data?.data ?? {};
     if (type === "error" || id === "initializedError") tell("notebook-failed");

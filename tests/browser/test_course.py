@@ -52,6 +52,15 @@ def test_the_chart_is_there_at_once_and_locked(visit: Visit, language: str) -> N
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("lost", ["**/assets/worker-*.js", "**/memory-1.bin"])
+def test_a_page_whose_python_cannot_start_says_so(visit: Visit, language: str, lost: str) -> None:
+    visit.page.route(lost, lambda route: route.fulfill(status=404, body=""))
+    visit.open(f"{language}/02-kv-size/")
+    visit.page.locator('[data-state="failed"]').wait_for(timeout=LIVE_MS)
+    expect(visit.page.locator("#saved svg[role=img]").first).to_be_visible()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_a_slider_changes_the_chart_and_a_reload_restores_it(visit: Visit, language: str) -> None:
     notebook = visit.open_live(f"{language}/02-kv-size/")
     chart = notebook.locator("svg[role=img]").first
