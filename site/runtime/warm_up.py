@@ -22,7 +22,13 @@ from kvtiers.version_pairs import known_pairs
 NOTEBOOKS = "/notebooks"
 
 late_imports.hold_back()
-for name in ("marimo._pyodide.bootstrap", "marimo._pyodide.pyodide_session", *globals()["MODULES"]):
+# 06, which is not run below, asks pyodide.http for the lab's result.
+for name in (
+    "marimo._pyodide.bootstrap",
+    "marimo._pyodide.pyodide_session",
+    "pyodide.http.pyxhr",
+    *globals()["MODULES"],
+):
     importlib.import_module(name)
 for found in pkgutil.walk_packages(kvtiers.__path__, "kvtiers."):
     if not found.name.endswith("__main__"):
