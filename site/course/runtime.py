@@ -70,15 +70,7 @@ def build_runtime(site: Path, package: Path, notebooks: Path, cache: Path, out: 
     shutil.copy(site / "runtime" / "late_imports.py", pure)
     run_node(site / "runtime" / "precompile.mjs", core, work)
     _write_zip(work / "all.zip", sorted(pure.rglob("*")), pure)
-    run_node(
-        site / "runtime" / "snapshot.mjs",
-        core,
-        work / "all.zip",
-        compiled,
-        site / "runtime",
-        notebooks,
-        out,
-    )
+    take_image(site, cache, notebooks, out)
 
     for name in ("pyodide.core.mjs", "pyodide.asm.wasm"):
         shutil.copy(core / name, out / name)
@@ -86,6 +78,12 @@ def build_runtime(site: Path, package: Path, notebooks: Path, cache: Path, out: 
     info = json.loads((core / "pyodide-lock.json").read_text())["info"]
     (out / "pyodide-lock.json").write_text(json.dumps({"info": info, "packages": {}}))
     _write_bundles(pure, compiled, out, (core / "boot.mjs").read_text())
+
+
+def take_image(site: Path, cache: Path, notebooks: Path, out: Path) -> None:
+    """Start Python from what `build_runtime` left in `cache`, run `notebooks`, write its memory to `out`."""
+    work, scripts = cache / "work", site / "runtime"
+    run_node(scripts / "snapshot.mjs", cache / "pyodide", work / "all.zip", work / "compiled", scripts, notebooks, out)
 
 
 def _unpack_all(files: dict[str, Path], pure: Path, compiled: Path) -> None:

@@ -1,6 +1,7 @@
 // Starts Python, imports what every lesson needs, and writes its memory.
 // usage: node snapshot.mjs PYODIDE_FOLDER STDLIB_ZIP SITE_PACKAGES SCRIPTS NOTEBOOKS OUT_FOLDER
 // SCRIPTS is the folder with warm_up.py and scout.py.
+import nodeCrypto from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
@@ -11,6 +12,13 @@ const { loadPyodide } = await load("pyodide.mjs");
 const { ENVIRONMENT, heapMark, holdBackTrampoline, linkLibraries } = await load("boot.mjs");
 const { default: createCore } = await load("pyodide.core.mjs");
 const { info } = JSON.parse(fs.readFileSync(path.join(core, "pyodide-lock.json")));
+
+// The same bytes from every build: what Python reads of clock and chance may not differ. The browser's own take over
+// when the image is in place.
+let ticks = 0;
+Date.now = () => Date.UTC(2026, 0, 1) + Math.floor(ticks++ / 1000);
+performance.now = () => ticks++ / 1000;
+nodeCrypto.randomFillSync = (view) => view.fill(0);
 
 function copyTree(FS, from, to) {
   FS.mkdirTree(to);
