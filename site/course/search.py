@@ -16,7 +16,8 @@ BLOCK = re.compile(r"</?(?:p|li|ol|ul|h\d|pre|table|thead|tbody|tr|th|td|blockqu
 
 
 def write_index(reading: Reading, site: Path, path: Path) -> None:
-    """Write every section of every page as ``[language, address, page title, section title, text]``."""
+    """Write ``[language, address, page title, section title, text]`` for every section of the lessons, question of the
+    quiz (without its explanations: they give the answer away), entry, claim, and the version pairs."""
     sections = [section for language in LANGUAGES for section in _sections(reading, site, language)]
     path.write_text(json.dumps(sections, ensure_ascii=False, separators=(",", ":")))
 
@@ -30,11 +31,15 @@ def _sections(reading: Reading, site: Path, language: str) -> Iterator[tuple[str
         yield language, address, page, lesson.title, _plain(opening)
         for anchor, title, body in zip(rest[::3], rest[1::3], rest[2::3], strict=True):
             yield language, f"{address}#{anchor}", page, _plain(title), _plain(body)
+        for question in lesson.quiz:
+            text = _plain(f"{question.exhibit} {' '.join(f'<p>{option.say}</p>' for option in question.options)}")
+            yield language, f"{language}/quiz/#q-{question.id}", words["quiz_all"], _plain(question.ask), text
     for name, entries in (("glossary", reading.glossary), ("questions", reading.questions)):
         for entry in entries[language]:
             yield language, f"{language}/{name}/#{entry.id}", words[name], entry.title, _plain(entry.text)
     for claim in reading.claims.values():
         yield language, f"{language}/claims/#{claim.id}", words["claims"], claim.value, claim.statement[language]
+    yield language, f"{language}/version-pairs/", words["pairs"], words["pairs"], _plain(reading.pairs[language])
 
 
 def _plain(html: str) -> str:

@@ -1,9 +1,14 @@
 // The reader's answers, question id -> option. They are kept in this browser and nowhere else.
-const KEY = "quiz";
+const KEY = "kvtiers.quiz";
 export const answers = read();
 
 function read() {
-  try { return JSON.parse(localStorage[KEY] ?? "{}"); } catch { return {}; }
+  try {
+    const kept = JSON.parse(localStorage[KEY] ?? "{}");
+    return kept?.constructor === Object ? kept : {};
+  } catch {
+    return {};
+  }
 }
 
 export function keep() {

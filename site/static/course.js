@@ -1,10 +1,10 @@
 // Page frame: theme, search, language switch, divider, tabs, and the change from the saved view to the live notebook.
 const root = document.documentElement;
 const remember = (key, value) => {
-  try { localStorage[key] = value; } catch { /* private mode: the choice lasts for this page */ }
+  try { localStorage[`kvtiers.${key}`] = value; } catch { /* private mode: the choice lasts for this page */ }
 };
 const recall = (key) => {
-  try { return localStorage[key]; } catch { return undefined; }
+  try { return localStorage[`kvtiers.${key}`]; } catch { return undefined; }
 };
 const dark = () => root.dataset.theme === "dark" || (root.dataset.theme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
 
@@ -29,9 +29,19 @@ if (frame) {
 }
 
 function search(button) {
-  const open = async () => (await import("./search.js")).open();
+  const dialog = document.getElementById("search");
+  const open = async () => {
+    try {
+      (await import("./search.js")).open();
+    } catch {
+      const count = document.getElementById("found-count");
+      count.textContent = count.dataset.failed;
+      if (!dialog.open) dialog.showModal();
+    }
+  };
   button.disabled = false;
   button.addEventListener("click", open);
+  document.getElementById("search-close").addEventListener("click", () => dialog.close());
   document.addEventListener("keydown", (event) => {
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea, select")) return;
     event.preventDefault();
@@ -56,9 +66,14 @@ function stayHere(link) {
 async function download(event) {
   event.preventDefault();
   const { href, dataset } = event.currentTarget;
-  const source = await (await fetch(href)).text();
+  const source = await fetch(href).then((response) => (response.ok ? response.text() : null)).catch(() => null);
+  if (source === null) {
+    location.href = href; // the browser says what is wrong
+    return;
+  }
   const wheels = new URL(dataset.wheels, location.href);
-  const file = new Blob([source.replace(/(kvtiers @ )\S*\/wheels\//, `$1${wheels}`)], { type: "text/x-python" });
+  const named = source.replace(/(kvtiers @ )\S*\/wheels\//, (_, name) => name + wheels);
+  const file = new Blob([named], { type: "text/x-python" });
   const link = document.createElement("a");
   link.href = URL.createObjectURL(file);
   link.download = href.slice(href.lastIndexOf("/") + 1);

@@ -11,10 +11,11 @@ for (const row of rows) {
   const right = questions.filter(isRight).length;
   const wrong = questions.some((question) => isAnswered(question) && !isRight(question));
   for (const question of questions) {
-    question.className = !isAnswered(question) ? "open" : isRight(question) ? "right" : "wrong";
-    question.querySelector(".mark").textContent = { open: "–", right: "✓", wrong: "✗" }[question.className];
+    const state = !isAnswered(question) ? "open" : isRight(question) ? "right" : "wrong";
+    question.dataset.state = state;
+    question.querySelector(".mark").textContent = { open: "–", right: "✓", wrong: "✗" }[state];
   }
-  row.querySelector(".right").textContent = `${right} / ${questions.length}`;
+  row.querySelector("td.right").textContent = `${right} / ${questions.length}`;
   row.querySelector(".advice").textContent =
     wrong ? row.dataset.reread : right === questions.length ? row.dataset.fine : row.dataset.open;
   if (wrong) reread.push(row.querySelector("th").textContent);

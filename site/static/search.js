@@ -98,9 +98,9 @@ export function open() {
 }
 
 field.addEventListener("input", find);
-document.getElementById("search-close").addEventListener("click", () => dialog.close());
 list.addEventListener("click", () => dialog.close()); // a result on this very page only scrolls
 dialog.addEventListener("keydown", (event) => {
+  if (event.isComposing || event.keyCode === 229) return; // an input method's key; Safari's Enter tells by 229 only
   const links = [...list.querySelectorAll("a")];
   const at = links.indexOf(document.activeElement);
   if (event.key === "Escape") dialog.close(); // at once: the field alone would only be emptied

@@ -115,6 +115,16 @@ def visit(browser: Browser, address: str, request: pytest.FixtureRequest) -> Ite
     context.close()
 
 
+@pytest.fixture
+def sub_path(visit: Visit, tmp_path: Path) -> Iterator[Visit]:
+    """The site served below a path, one with characters that a careless text replacement trips over."""
+    (tmp_path / "some").mkdir()
+    (tmp_path / "some" / "$&").symlink_to(PROJECT / "site" / "dist")
+    with serving(tmp_path) as address:
+        visit.address = f"{address}/some/$&"
+        yield visit
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import LANGUAGES, LESSONS, LIVE_MS, PROJECT, Visit, serving
+from tests.browser.conftest import LANGUAGES, LESSONS, LIVE_MS, PROJECT, Visit
 
 # All text of the notebook, shadow roots included.
 DEEP_TEXT = """body => {
@@ -116,15 +116,28 @@ def test_a_result_of_ones_own_can_be_dropped(visit: Visit, language: str, tmp_pa
     expect(notebook.get_by_text("47.8x").first).to_be_visible()
 
 
-def test_the_course_works_from_any_sub_path(visit: Visit, tmp_path: Path) -> None:
-    (tmp_path / "some").mkdir()
-    (tmp_path / "some" / "where").symlink_to(PROJECT / "site" / "dist")
-    with serving(tmp_path) as address:
-        visit.address = f"{address}/some/where"
-        visit.open_live("en/02-kv-size/")
-        visit.page.locator("a.language").click()
-        expect(visit.page.locator("html")).to_have_attribute("lang", "zh-TW")
-    assert visit.problems == []
+def test_the_course_works_from_any_sub_path(sub_path: Visit) -> None:
+    sub_path.open_live("en/02-kv-size/")
+    sub_path.page.locator("a.language").click()
+    expect(sub_path.page.locator("html")).to_have_attribute("lang", "zh-TW")
+    assert sub_path.problems == []
+
+
+def test_a_notebook_downloaded_below_a_sub_path_names_the_wheel_there(sub_path: Visit) -> None:
+    sub_path.without_notebooks()
+    sub_path.open("en/02-kv-size/")
+    with sub_path.page.expect_download() as downloading:
+        sub_path.page.locator("#download").click()
+    assert f'"kvtiers @ {sub_path.address}/wheels/kvtiers-' in downloading.value.path().read_text()
+
+
+def test_a_download_that_is_not_there_leads_to_the_page_that_says_so(visit: Visit) -> None:
+    visit.without_notebooks()
+    visit.page.route("**/02_kv_size.py", lambda route: route.fulfill(status=404, body="not found"))
+    visit.open("en/02-kv-size/")
+    visit.page.locator("#download").click()
+    visit.page.wait_for_url("**/02_kv_size.py")
+    expect(visit.page.locator("body")).to_have_text("not found")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -227,6 +240,16 @@ def test_a_page_that_does_not_exist_is_styled_at_any_depth_and_leads_home(visit:
     assert visit.page.locator("main").evaluate("main => getComputedStyle(main).maxWidth") != "none"
     visit.page.locator("main a[href$='/zh-TW/']").click()
     expect(visit.page.locator("html")).to_have_attribute("lang", "zh-TW")
+
+
+def test_the_theme_is_remembered_and_another_sites_is_not_taken_for_it(visit: Visit) -> None:
+    visit.open("en/")
+    visit.page.evaluate("() => { localStorage.theme = 'dark' }")
+    visit.page.reload()
+    expect(visit.page.locator("html")).to_have_attribute("data-theme", "")
+    visit.page.locator("#theme").click()
+    visit.page.reload()
+    expect(visit.page.locator("html")).to_have_attribute("data-theme", "dark")
 
 
 def test_the_divider_moves_by_keyboard_and_is_remembered(visit: Visit) -> None:

@@ -44,11 +44,23 @@ def test_the_result_page_names_the_lesson_to_reread(visit: Visit, language: str)
     expect(visit.page.locator("#reread")).to_contain_text(title)
     expect(visit.page.locator("#score")).to_contain_text("4")
 
-    wrong = again.locator(".wrong")
+    wrong = again.locator("[data-state=wrong]")
     expect(wrong).to_contain_text("✗")
     wrong.click()
     visit.page.wait_for_url(f"**/{language}/quiz/#q-*")
     expect(visit.page.locator(":target")).to_be_in_viewport()
+    assert visit.problems == []
+
+
+@pytest.mark.parametrize("kept", ["null", "[]", "7", "{"])
+def test_answers_that_cannot_be_read_leave_a_quiz_that_works(visit: Visit, kept: str) -> None:
+    visit.open("en/quiz/")
+    visit.page.evaluate("kept => { localStorage['kvtiers.quiz'] = kept }", kept)
+    visit.page.reload()
+    option = visit.page.locator(".option input").first
+    option.check()
+    visit.page.reload()
+    expect(option).to_be_checked()
     assert visit.problems == []
 
 

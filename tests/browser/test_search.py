@@ -1,12 +1,11 @@
 """Search over both languages, as a reader uses it."""
 
 import re
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.conftest import LANGUAGES, PROJECT, Visit, serving
+from tests.browser.conftest import LANGUAGES, Visit
 
 
 def search(visit: Visit, words: str) -> Locator:
@@ -108,6 +107,33 @@ def test_nothing_of_the_search_is_loaded_before_it_is_opened(visit: Visit) -> No
     assert not any("search" in url for url in asked)
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_search_that_cannot_be_loaded_is_said_and_can_be_closed(visit: Visit, language: str) -> None:
+    visit.page.route("**/minisearch.js", lambda route: route.abort())
+    visit.open(f"{language}/")
+    visit.page.locator("#find").click()
+    count = visit.page.locator("#found-count")
+    expect(count).to_be_visible()
+    expect(count).to_have_text(count.get_attribute("data-failed") or "")
+    visit.page.locator("#search-close").click()
+    expect(visit.page.locator("#search")).to_be_hidden()
+
+
+def test_an_input_methods_enter_opens_no_result(visit: Visit) -> None:
+    visit.open("zh-TW/")
+    expect(search(visit, "快取").first).to_be_visible()
+    press = """(field, isComposing) => {
+      const event = new KeyboardEvent("keydown", { key: "Enter", bubbles: true, isComposing });
+      field.dispatchEvent(event);
+      return document.getElementById("search").open;
+    }"""
+    still_open = visit.page.locator("#words").evaluate(press, True)
+    assert still_open
+    assert visit.page.url.endswith("/zh-TW/")
+    visit.page.locator("#words").evaluate(press, False)
+    visit.page.wait_for_url(re.compile(r"/zh-TW/.+"))
+
+
 def test_an_index_that_does_not_come_is_said(visit: Visit) -> None:
     visit.page.route("**/search.json", lambda route: route.abort())
     visit.open("en/")
@@ -115,13 +141,9 @@ def test_an_index_that_does_not_come_is_said(visit: Visit) -> None:
     expect(visit.page.locator("#found-count")).to_contain_text("could not be loaded")
 
 
-def test_search_works_from_a_sub_path(visit: Visit, tmp_path: Path) -> None:
-    (tmp_path / "some").mkdir()
-    (tmp_path / "some" / "where").symlink_to(PROJECT / "site" / "dist")
-    with serving(tmp_path) as address:
-        visit.address = f"{address}/some/where"
-        visit.open("en/quiz/")
-        search(visit, "eviction").locator("a[href*='glossary/#eviction']").first.click()
-        visit.page.wait_for_url("**/some/where/en/glossary/#eviction")
-        expect(visit.page.locator(":target")).to_be_visible()
-    assert visit.problems == []
+def test_search_works_from_a_sub_path(sub_path: Visit) -> None:
+    sub_path.open("en/quiz/")
+    search(sub_path, "eviction").locator("a[href*='glossary/#eviction']").first.click()
+    sub_path.page.wait_for_url(f"{sub_path.address}/en/glossary/#eviction")
+    expect(sub_path.page.locator(":target")).to_be_visible()
+    assert sub_path.problems == []

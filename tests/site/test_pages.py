@@ -106,6 +106,25 @@ def test_a_section_too_many_is_named() -> None:
         with_anchors("<h2>一</h2>", anchors)
 
 
+@pytest.mark.parametrize("place", ["", "01-first-token/"])
+def test_the_landing_page_and_a_lesson_lead_to_everything_there_is_to_read(site: Path, place: str) -> None:
+    for language in LANGUAGES:
+        folder = site / language / place
+        linked = {
+            (folder / link).resolve()
+            for link in re.findall(r'<a href="([^"#]+/)"', (folder / "index.html").read_text())
+        }
+        for page in ("quiz", "glossary", "questions", "claims", "version-pairs"):
+            assert (site / language / page).resolve() in linked
+
+
+def test_search_knows_every_page_that_has_something_of_its_own(site: Path, reading: Reading, tmp_path: Path) -> None:
+    write_index(reading, SITE, tmp_path / "search.json")
+    found = {section[1].partition("#")[0] for section in json.loads((tmp_path / "search.json").read_text())}
+    pages = {f"{path.parent.relative_to(site).as_posix()}/" for path in pages_of(site)}
+    assert pages - found == {f"{language}/{place}" for language in LANGUAGES for place in ("", "quiz/result/")}
+
+
 def test_every_search_result_leads_to_an_anchor_that_exists(site: Path, reading: Reading, tmp_path: Path) -> None:
     write_index(reading, SITE, tmp_path / "search.json")
     sections = json.loads((tmp_path / "search.json").read_text())
