@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import re
 import shutil
 import subprocess
 import sys
@@ -33,6 +34,7 @@ SITE = Path(__file__).resolve().parent
 PROJECT = SITE.parent
 RESULTS = PROJECT / "lab" / "results"
 SEARCH = "minisearch-7.2.0.tgz"
+ADDRESS = re.compile(r"https?://[^\s/?#]+(/[^\s?#]*)?")
 
 
 def main() -> None:
@@ -47,9 +49,16 @@ def main() -> None:
     )
     options = parser.parse_args()
     try:
-        build(options.out.resolve(), options.cache.resolve(), options.address.rstrip("/"))
+        build(options.out.resolve(), options.cache.resolve(), site_address(options.address))
     except CourseError as error:
         sys.exit(f"build failed: {error}")
+
+
+def site_address(text: str) -> str:
+    """`text` without a slash at its end. Raises CourseError unless it is an address that pages can be put below."""
+    if not ADDRESS.fullmatch(text):
+        raise CourseError(f"--address must look like https://host/path, got {text!r}")
+    return text.rstrip("/")
 
 
 def build(out: Path, cache: Path, address: str) -> None:

@@ -6,7 +6,7 @@ course: site ## build the course into site/dist and serve it on http://127.0.0.1
 	@$(PY) site/serve.py --port $(PORT)
 
 site: $(STAMP) ## build the course into site/dist (ADDRESS=https://host/path: where it will be served)
-	@$(PY) site/build.py --address $(ADDRESS)
+	@$(PY) site/build.py --address '$(ADDRESS)'
 
 browser: $(STAMP) ## install what the browser tests need, where it can be installed
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \

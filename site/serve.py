@@ -69,6 +69,7 @@ class Handler(SimpleHTTPRequestHandler):
         body = page.read_bytes() if page.is_file() else b"not found"
         self.send_response(HTTPStatus.NOT_FOUND)
         self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Security-Policy", PAGE_HEADER)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD":

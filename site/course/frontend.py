@@ -33,10 +33,18 @@ def build_frontend(export: Path, version: str, site: Path, cache: Path, out: Pat
     """Copy the frontend of marimo's `export` of a notebook into `out` and merge what every page needs.
 
     Its folder is named by its content: browsers keep its files for good.
+
+    Raises:
+        CourseError: the export is not laid out as expected, or the list of sources has no rollup to merge with.
     """
+    assets = export / "assets"
+    if not assets.is_dir():
+        raise CourseError(f"marimo's export has no folder {assets.name}: its frontend has changed")
     script = site / "runtime" / "bundle.mjs"
     sources = [source for source in load_sources(site / "runtime" / "sources.json") if source.file.startswith(ROLLUP)]
-    names = sorted(path.name for path in (export / "assets").iterdir())  # marimo names them by content
+    if len(sources) != 1:
+        raise CourseError(f"site/runtime/sources.json lists {len(sources)} files {ROLLUP}*, not one")
+    names = sorted(path.name for path in assets.iterdir())  # marimo names them by content
     digest = hashlib.sha256("\n".join([*names, sources[0].sha256, script.read_text()]).encode()).hexdigest()[:12]
     built = cache / "frontend" / digest
     if not built.is_dir():

@@ -7,25 +7,22 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-from course.sources import load_sources
+from course.sources import fetch, load_sources
 
-PACKED_LICENCE = re.compile(r"package/licen[cs]e[^/]*$", re.IGNORECASE)
+PACKED_LICENCE = re.compile(r"[^/]+/licen[cs]e[^/]*", re.IGNORECASE)
 LICENCE = re.compile(r"\.dist-info/(licenses/)?[^/]*(licen[cs]e|copying|notice|authors)[^/]*$", re.IGNORECASE)
 
 
 def write_notices(site: Path, downloads: Path, out: Path) -> None:
-    """List each package with its licence and origin, followed by the licence texts it carries.
+    """List each package that ships something with its licence and origin, followed by the licence texts it carries.
 
     `site/licences/` holds the texts of what comes without: Pyodide's package has none of its own or of CPython's.
     """
-    listed = load_sources(site / "runtime" / "sources.json")
-    head = [f"{source.requirement} ({source.client}): {source.licence}. {source.why}".strip() for source in listed]
+    shipped = [source for source in load_sources(site / "runtime" / "sources.json") if source.shipped]
+    head = [f"{source.requirement} ({source.client}): {source.licence}. {source.why}".strip() for source in shipped]
     texts = [f"== {path.stem}\n\n{path.read_text().strip()}" for path in sorted((site / "licences").glob("*.txt"))]
-    for path in sorted(downloads.glob("*.whl")):
-        if not any(path.name == source.file and source.members for source in listed):
-            texts += _licences(path)
-    for path in sorted(downloads.glob("*.tgz")):
-        texts += _packed_licences(path)
+    for _, path in sorted(fetch(shipped, downloads).items()):
+        texts += _licences(path) if path.suffix == ".whl" else _packed_licences(path)
     out.write_text("Third-party software on this site\n\n" + "\n".join(head) + "\n\n" + "\n\n".join(texts) + "\n")
 
 
@@ -36,9 +33,9 @@ def _licences(wheel: Path) -> list[str]:
 
 
 def _packed_licences(package: Path) -> list[str]:
-    """Of an npm package."""
+    """Of an npm package or a source distribution."""
     with tarfile.open(package) as bundle:
-        found = [member for member in bundle.getmembers() if PACKED_LICENCE.search(member.name)]
+        found = [member for member in bundle.getmembers() if PACKED_LICENCE.fullmatch(member.name)]
         streams = [(member.name, bundle.extractfile(member)) for member in found]
         return [
             f"== {package.name} {name}\n\n{stream.read().decode(errors='replace').strip()}"

@@ -32,6 +32,8 @@ class Source:
     why: str = ""
     members: dict[str, str] = field(default_factory=dict)
     """Files taken out of this one, with their sha256; empty: the file itself is used."""
+    shipped: bool = True
+    """False for a build tool of which nothing gets into the site."""
 
 
 def load_sources(path: Path) -> list[Source]:

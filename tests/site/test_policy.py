@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import threading
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -45,7 +46,11 @@ def test_the_server_sends_workers_their_policy(tmp_path: Path) -> None:
     for name in ("index.html", "worker.js"):
         with urllib.request.urlopen(f"http://127.0.0.1:{server.server_address[1]}/{name}") as response:
             headers[name] = response.headers["Content-Security-Policy"]
+    with pytest.raises(urllib.error.HTTPError) as missing:
+        urllib.request.urlopen(f"http://127.0.0.1:{server.server_address[1]}/no/such/page")
     server.shutdown()
     assert "connect-src 'self'" in headers["worker.js"]
     assert "'unsafe-eval'" not in headers["worker.js"]
     assert headers["index.html"] == "frame-ancestors 'self'"
+    assert missing.value.code == 404
+    assert missing.value.headers["Content-Security-Policy"] == "frame-ancestors 'self'"

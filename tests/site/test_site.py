@@ -2,16 +2,22 @@
 
 import gzip
 import hashlib
+import io
+import json
 import shutil
+import tarfile
 import threading
 import urllib.request
+import zipfile
 from pathlib import Path
 
 import pytest
 import serve
-from build import lab_result
+from build import lab_result, site_address
 from course.errors import CourseError
+from course.frontend import build_frontend
 from course.notebooks import find_notebooks, with_wheel, without_header
+from course.notices import write_notices
 from course.pages import LANGUAGES, load_lessons
 from course.poster import lock_controls
 from course.reading import load_reading
@@ -93,6 +99,83 @@ def test_every_source_says_where_it_comes_from() -> None:
         assert source.client in ("npm", "pip")
         assert source.licence
         assert len(source.sha256) == 64
+
+
+def wheel(path: Path, licence: str) -> bytes:
+    with zipfile.ZipFile(path, "w") as bundle:
+        bundle.writestr(f"{path.name.split('-')[0]}-1.dist-info/licenses/LICENSE", licence)
+    return path.read_bytes()
+
+
+def tarball(path: Path, folder: str, licence: str) -> bytes:
+    with tarfile.open(path, "w:gz") as bundle:
+        entry = tarfile.TarInfo(f"{folder}/LICENSE")
+        entry.size = len(licence)
+        bundle.addfile(entry, io.BytesIO(licence.encode()))
+    return path.read_bytes()
+
+
+def test_the_notices_hold_the_licences_of_what_is_shipped_and_of_nothing_else(tmp_path: Path) -> None:
+    downloads = tmp_path / "downloads"
+    downloads.mkdir()
+    content = {
+        "used-1-py3-none-any.whl": wheel(downloads / "used-1-py3-none-any.whl", "licence of a wheel"),
+        "inner-1-py3-none-any.whl": wheel(downloads / "inner-1-py3-none-any.whl", "licence of a member"),
+        "packed-1.tgz": tarball(downloads / "packed-1.tgz", "package", "licence of a package"),
+        "source-1.tar.gz": tarball(downloads / "source-1.tar.gz", "source-1", "licence of a source distribution"),
+        "tool-1.tgz": tarball(downloads / "tool-1.tgz", "package", "licence of a build tool"),
+    }
+    wheel(downloads / "stale-1-py3-none-any.whl", "licence of an older list")
+    digest = {name: hashlib.sha256(data).hexdigest() for name, data in content.items()}
+
+    def entry(file: str, **more: object) -> dict[str, object]:
+        return {
+            "file": file,
+            "sha256": digest.get(file, ""),
+            "client": "pip",
+            "requirement": file,
+            "licence": "MIT",
+        } | more
+
+    inner = "frontend/inner-1-py3-none-any.whl"
+    listed = [
+        *map(entry, ("used-1-py3-none-any.whl", "packed-1.tgz", "source-1.tar.gz")),
+        entry("outer-1-py3-none-any.whl", members={inner: digest["inner-1-py3-none-any.whl"]}),
+        entry("tool-1.tgz", shipped=False),
+    ]
+    (tmp_path / "licences").mkdir()
+    (tmp_path / "licences" / "extra.txt").write_text("licence kept here")
+    (tmp_path / "runtime").mkdir()
+    (tmp_path / "runtime" / "sources.json").write_text(json.dumps(listed))
+    write_notices(tmp_path, downloads, tmp_path / "notices.txt")
+    notices = (tmp_path / "notices.txt").read_text()
+    for kind in ("of a wheel", "of a member", "of a package", "of a source distribution", "kept here"):
+        assert f"licence {kind}" in notices
+    for name in ("tool-1", "build tool", "older list"):
+        assert name not in notices
+
+
+def test_a_frontend_that_has_moved_and_a_list_without_its_merger_are_named(tmp_path: Path) -> None:
+    (tmp_path / "runtime").mkdir()
+    (tmp_path / "runtime" / "sources.json").write_text("[]")
+    with pytest.raises(CourseError, match="no folder assets"):
+        build_frontend(tmp_path, "0", tmp_path, tmp_path, tmp_path)
+    (tmp_path / "assets").mkdir()
+    with pytest.raises(CourseError, match=r"sources\.json lists 0 files rollup"):
+        build_frontend(tmp_path, "0", tmp_path, tmp_path, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text", ["course.example/kv", "ftp://course.example", "https://", "https:///kv", "https://a b/", ""]
+)
+def test_an_address_that_no_page_can_be_put_below_is_refused(text: str) -> None:
+    with pytest.raises(CourseError, match="--address must look like https://host/path, got"):
+        site_address(text)
+
+
+def test_an_address_needs_no_slash_at_its_end() -> None:
+    assert site_address("https://course.example/kv/") == "https://course.example/kv"
+    assert site_address("http://127.0.0.1:8000") == "http://127.0.0.1:8000"
 
 
 @pytest.fixture
