@@ -218,7 +218,7 @@ def _table(loads: dict[tuple[str, str], list[Load]], second: list[int]) -> str:
 def main() -> None:
     """Measure and print the table."""
     parser = argparse.ArgumentParser(description="Time a lesson against marimo's own export of its notebook.")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     rounds = parser.parse_args().rounds
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
