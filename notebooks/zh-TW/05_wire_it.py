@@ -55,7 +55,7 @@ def _():
         "s3_region": "所在區域",
         "chunk": "Chunk（token）",
         "no_limit": """
-            **沒有上限，就沒有磁碟層。** `max_local_disk_size` 停在預設值 0 時，LMCache 根本不會建立磁碟層，也不會有任何提示：記錄裡照樣寫著已存入，下一次查找卻是 0 命中。
+            **沒有上限，就沒有磁碟層。** `max_local_disk_size` 停在預設值 0 時，LMCache 根本不會建立磁碟層，也不會有任何提示：日誌裡照樣寫著已存入，下一次查找卻是 0 命中。
         """,
         "bad_setting": "這些設定行不通：",
         "server_step": "**先啟動 LMCache 伺服器。**各層由它持有，這台機器上的每個 vLLM 都用它。",
