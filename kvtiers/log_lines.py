@@ -1,6 +1,6 @@
 """The engines' log lines that prove something, parsed.
 
-Source: format strings of LMCache 0.5.6 (vllm_v1_adapter.py, cache_engine.py, MP mode) and of earlier versions, back to
+Source: format strings of LMCache 0.5.6 (vllm_v1_adapter.py, cache_engine.py) and of earlier versions, back to
 0.3. LMCache colours its lines in files too. Its "GB" are 1024³ bytes.
 """
 
@@ -31,7 +31,7 @@ class Lookup(NamedTuple):
     """LMCache's plan for one request, in tokens.
 
     ``computed`` is what the engine already *holds* in its own prefix cache (vLLM's num_computed_tokens), not what it
-    recomputed. ``total`` is 0 where MP mode does not say it. ``skipped``: too little to be worth a load.
+    recomputed. ``skipped``: too little to be worth a load.
     """
 
     request_id: str
