@@ -1,6 +1,7 @@
 """Arguments that several commands take."""
 
 import argparse
+from collections.abc import Sequence
 
 from kvtiers.doctor.texts import LANGUAGES
 from kvtiers.errors import KvtiersError
@@ -11,6 +12,16 @@ from kvtiers.units import positive
 def language_argument(parser: argparse.ArgumentParser) -> None:
     """``--language``, for the words; ids and values are the same in all."""
     parser.add_argument("--language", choices=list(LANGUAGES), default="en", help="of the words")
+
+
+def stdin_once(names: Sequence[str]) -> None:
+    """Refuse to read standard input, ``-`` among ``names``, a second time.
+
+    Raises:
+        KvtiersError: where that is asked for.
+    """
+    if names.count("-") > 1:
+        raise KvtiersError("standard input can be read once: give - once")
 
 
 def model_arguments(parser: argparse.ArgumentParser) -> None:

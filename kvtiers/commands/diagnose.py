@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kvtiers.commands.arguments import language_argument
+from kvtiers.commands.arguments import language_argument, stdin_once
 from kvtiers.doctor.diagnosis import Diagnosis, conclude, explained
 from kvtiers.doctor.log_processes import read_log_file
 from kvtiers.doctor.log_reader import read_log
@@ -31,6 +31,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     """
     if options.requests < 0:
         raise KvtiersError(f"--requests must be 0 or more, got {options.requests}")
+    stdin_once(options.logs)
     outputs, status = [], 0
     for name in options.logs:
         if name == "-":

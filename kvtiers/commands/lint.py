@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TypeVar
 
-from kvtiers.commands.arguments import language_argument
+from kvtiers.commands.arguments import language_argument, stdin_once
 from kvtiers.doctor import Facts, Finding, Source, lint
 from kvtiers.doctor.sources import Given, read_sources
 from kvtiers.doctor.texts import text
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--prefix-tokens", type=int, metavar="N", help="your longest prefix, to judge buffer and chunk")
     parser.add_argument("--config", metavar="CONFIG", help="the model's config.json, to judge the buffer")
     parser.add_argument("--drive-free-gib", type=float, metavar="GIB", help="free space on the drive of local_disk")
-    parser.add_argument("--mounts", type=Path, metavar="FILE", help="the server's /proc/mounts, to see which drive")
+    parser.add_argument("--mounts", metavar="FILE", help="the server's /proc/mounts, to see which drive")
     language_argument(parser)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
 
@@ -37,16 +37,18 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     Raises:
         KvtiersError: for a file or argument that cannot be used.
     """
+    stdin_once([*options.files, options.mounts])
     facts = Facts(
-        prefix_tokens=_given("prefix_tokens", options.prefix_tokens),
+        prefix_tokens=_given("--prefix-tokens", options.prefix_tokens),
         kv_bytes_per_token=kv_spec(read_config(options.config)).bytes_per_token if options.config else None,
-        drive_gib=_given("drive_free_gib", options.drive_free_gib),
-        mounts=_read(str(options.mounts)) if options.mounts else "",
+        drive_gib=_given("--drive-free-gib", options.drive_free_gib),
+        mounts=_read(options.mounts) if options.mounts else "",
     )
     sources = [Source("stdin" if name == "-" else name, _read(name)) for name in options.files]
-    if read_sources(sources) == Given():
+    silent = [source.name for source in sources if read_sources([source]) == Given()]
+    if silent:
         raise KvtiersError(
-            f"no vLLM command, no variable and no LMCache setting in {', '.join(options.files)}: it reads shell, .env, "
+            f"no vLLM command, no variable and no LMCache setting in {', '.join(silent)}: it reads shell, .env, "
             "compose, Kubernetes and lmcache.yaml"
         )
     found = lint(sources, facts)
@@ -81,8 +83,11 @@ def show(finding: Finding, language: str) -> str:
 
 def _read(name: str) -> str:
     try:
-        with sys.stdin.buffer if name == "-" else Path(name).open("rb") as stream:
-            data = stream.read(_LARGEST_BYTES + 1)
+        if name == "-":
+            data = sys.stdin.buffer.read(_LARGEST_BYTES + 1)
+        else:
+            with Path(name).open("rb") as stream:
+                data = stream.read(_LARGEST_BYTES + 1)
     except OSError as error:
         raise KvtiersError(f"cannot read {name}: {error.strerror or error}") from None
     if len(data) > _LARGEST_BYTES:

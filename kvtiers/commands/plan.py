@@ -6,7 +6,7 @@ from typing import Any
 
 from kvtiers.commands.arguments import kv_bytes_per_token, language_argument, model_arguments
 from kvtiers.doctor.advise import Advice, Machine, advise, files
-from kvtiers.doctor.texts import text
+from kvtiers.doctor.texts import text, values_in
 from kvtiers.tiers import Traffic
 from kvtiers.units import format_bytes
 from kvtiers.wiring import Wiring
@@ -62,7 +62,8 @@ def to_json(advice: Advice, language: str) -> dict[str, Any]:
         "wiring": advice.plan.wiring.value if advice.plan else None,
         "files": files(advice.plan) if advice.plan else {},
         "notes": [
-            {"id": name, **values, "text": text(f"plan.note.{name}", language, values)} for name, values in advice.notes
+            {"id": name, **values_in(language, values), "text": text(f"plan.note.{name}", language, values)}
+            for name, values in advice.notes
         ],
         "proof": [{"id": name, "text": text(f"plan.proof.{name}", language, {})} for name in advice.proof],
     }

@@ -6,7 +6,7 @@ from statistics import median
 from typing import Any
 
 from kvtiers.doctor.log_state import Kind, Log, Start
-from kvtiers.doctor.texts import all_texts, text
+from kvtiers.doctor.texts import all_texts, text, values_in
 from kvtiers.version_pairs import known_pairs, verdict
 
 _INIT_FAILED = ("no_connector_for_device", "init_failed", "init_components_failed")
@@ -33,7 +33,12 @@ class Conclusion:
 
     def to_json(self, language: str = "en") -> dict[str, Any]:
         """With its words."""
-        return {"id": self.id, "values": self.values, "what": self.what(language), "next": self.next_step(language)}
+        return {
+            "id": self.id,
+            "values": values_in(language, self.values),
+            "what": self.what(language),
+            "next": self.next_step(language),
+        }
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,8 @@ def _problems(log: Log) -> Iterator[Conclusion]:
     requests_failed = max(log.kinds[Kind.FAILED_LOAD], log.tokens["requests_with_load_failure"])
     failures = requests_failed or sum(warnings[name] for name in _LOAD_FAILED)
     if failures:
-        yield Conclusion("loads_recovered" if warnings["kv_load_recovered"] else "load_failures", {"times": failures})
+        recovered = warnings["kv_load_recovered"] and not warnings["kv_load_failure"]
+        yield Conclusion("loads_recovered" if recovered else "load_failures", {"times": failures})
     no_disk = _asked_for_a_disk_it_has_not(start)
     if no_disk:
         yield Conclusion("no_disk_tier", {"limit": start.settings.get("max_local_disk_size", "?")})

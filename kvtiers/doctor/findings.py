@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from kvtiers.doctor.texts import text
+from kvtiers.doctor.texts import text, values_in
 
 
 class Severity(StrEnum):
@@ -99,7 +99,7 @@ class Finding:
             "severity": self.severity.value,
             "source": self.source,
             "line": self.line,
-            "values": self.values,
+            "values": values_in(language, self.values),
             "what": self.what(language),
             "why": self.why(language),
             "fix": self.fix(language),

@@ -5,7 +5,7 @@ import marshal
 import os
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
@@ -27,12 +27,14 @@ def read_log_file(path: Path, keep: int = 1000) -> tuple[Log, bool]:
     try:
         with path.open("rb") as stream:
             size = path.stat().st_size
-            if processes == 1 or size < LARGE_BYTES or is_gzip(stream.read(2)):
-                stream.seek(0)
+            # A pipe has no size, and cannot be read from more than one place.
+            if processes == 1 or size < LARGE_BYTES or is_gzip(stream.peek(2)):
                 return read_log(stream, str(path), keep)
             return _read_shared(path, stream, size, keep, processes), False
     except OSError as error:
         raise KvtiersError(f"cannot read {path}: {error.strerror or error}") from None
+    except BrokenExecutor:
+        raise KvtiersError(f"a process that read {path} was killed: is memory short?") from None
 
 
 def _read_shared(path: Path, stream: BinaryIO, size: int, keep: int, processes: int) -> Log:

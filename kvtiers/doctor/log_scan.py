@@ -50,24 +50,19 @@ _LMCACHE = {
     "disk": r"Local disk cache path: (?P<path>\S+)",
     "none_hash": r"Initialized NONE_HASH=(?P<hash>-?\w+)",
 }
-# What vLLM says, and words that its line alone has: the longer they are, the faster they are found.
-_VLLM = {
-    "engine": r"Initializing an? (?:V1 )?LLM engine \(v(?P<engine_version>[^)\s]+)\)",
-    "connector": r"Creating v1 connector with name: (?P<connector_name>\S+)",
-    "pool": r"KV cache size: (?P<pool_tokens>\d[\d,]{0,18}) tokens",
-    "ready": r"Application startup complete|\"POST /v1/",
-    "stopping": r"\[shutdown\] API server: shutdown triggered",
-    "rates": r"Prefix cache hit rate: (?P<own>\d{1,3}(?:\.\d+)?)%"
-    r"(?:, External prefix cache hit rate: (?P<external>\d{1,3}(?:\.\d+)?)%)?",
+# What vLLM says: the words by which its line is found (the longer, the faster), and what follows them.
+VLLM = {
+    "engine": ("Initializing a V1 LLM engine (v", r"(?P<engine_version>[^)\s]+)\)"),
+    "connector": ("Creating v1 connector with name: ", r"(?P<connector_name>\S+)"),
+    "pool": ("KV cache size: ", r"(?P<pool_tokens>\d[\d,]{0,18}) tokens"),
+    "ready": ("Application startup complete", ""),
+    "stopping": ("[shutdown] API server: shutdown triggered", ""),
+    "rates": (
+        "Prefix cache hit rate: ",
+        r"(?P<own>\d{1,3}(?:\.\d+)?)%(?:, External prefix cache hit rate: (?P<external>\d{1,3}(?:\.\d+)?)%)?",
+    ),
 }
-_VLLM_WORDS = {
-    "engine": "Initializing a V1 LLM engine (v",
-    "connector": "Creating v1 connector with name: ",
-    "pool": " tokens, Maximum concurrency for ",
-    "ready": "Application startup complete",
-    "stopping": "[shutdown] API server: shutdown triggered",
-    "rates": "Prefix cache hit rate: ",
-}
+_VLLM = {name: re.escape(words) + rest for name, (words, rest) in VLLM.items()}
 _TROUBLE = ("WARNING", "ERROR", "Error", "Exception:", "assert self")
 
 
@@ -123,7 +118,7 @@ class Scanner:
 
 
 def _lines_of_vllm(text: str) -> Iterator[tuple[int, Event | None]]:
-    for name, words in _VLLM_WORDS.items():
+    for name, (words, _) in VLLM.items():
         for start, end in _lines_with(text, words):
             match = _OF_VLLM[name].search(text, start, end)
             if match:

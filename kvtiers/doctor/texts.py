@@ -13,8 +13,12 @@ def text(key: str, language: str, values: dict[str, Any]) -> str:
     found: Any = all_texts(language)
     for part in key.split("."):
         found = found[part]
-    said = {name: value[language] if isinstance(value, dict) else value for name, value in values.items()}
-    return str(found).format(**said)
+    return str(found).format(**values_in(language, values))
+
+
+def values_in(language: str, values: dict[str, Any]) -> dict[str, Any]:
+    """``values`` with the words of ``language`` where one has them in each."""
+    return {name: value[language] if isinstance(value, dict) else value for name, value in values.items()}
 
 
 @cache

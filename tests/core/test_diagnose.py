@@ -4,6 +4,8 @@ import gzip
 import io
 import json
 import os
+import signal
+import threading
 import tracemalloc
 from collections.abc import Callable
 from datetime import timedelta
@@ -18,6 +20,7 @@ from kvtiers.doctor import log_processes
 from kvtiers.doctor.diagnosis import Diagnosis, conclude
 from kvtiers.doctor.log_processes import read_log_file
 from kvtiers.doctor.log_reader import read_log, read_log_text
+from kvtiers.doctor.log_scan import VLLM, Scanner, events_of_lines
 from kvtiers.doctor.log_state import Kind, Log
 from kvtiers.doctor.log_warnings import IN_TRACEBACKS, WARNINGS
 from kvtiers.doctor.texts import LANGUAGES, all_texts
@@ -183,8 +186,16 @@ def warning(message: str, level: str = "WARNING") -> str:
     return info(message, level=level)
 
 
+FAILING = (
+    "(EngineCore pid=9) ERROR 11-29 10:00:00 [scheduler.py:1] Failing 2 request(s) due to KV load failure "
+    "(failure_policy=fail, 512 tokens affected). Request IDs: {'a'}"
+)
+RECOVERED = (
+    "(EngineCore pid=9) WARNING 11-29 10:00:00 [scheduler.py:1] Recovered from KV load failure: 1 request(s) "
+    "rescheduled (512 tokens affected)."
+)
 VERDICTS = [
-    ("no_connector", [ENGINE, 'INFO: 127.0.0.1 - "POST /v1/completions HTTP/1.1" 200 OK']),
+    ("no_connector", [ENGINE, "(APIServer pid=1) INFO:     Application startup complete."]),
     (
         "unsupported_connector",
         [ENGINE, "(EngineCore pid=9) ERROR ValueError: Unsupported connector type: LMCacheConnector"],
@@ -219,22 +230,9 @@ VERDICTS = [
             *[warning("No eviction candidates found in local cpu backend. Waiting for 0.1 seconds")] * 5,
         ],
     ),
-    (
-        "load_failures",
-        [
-            START,
-            "(EngineCore pid=9) ERROR 11-29 10:00:00 [scheduler.py:1] Failing 2 request(s) due to KV load failure "
-            "(failure_policy=fail, 512 tokens affected). Request IDs: {'a'}",
-        ],
-    ),
-    (
-        "loads_recovered",
-        [
-            START,
-            "(EngineCore pid=9) WARNING 11-29 10:00:00 [scheduler.py:1] Recovered from KV load failure: 1 request(s) "
-            "rescheduled (768 tokens affected).",
-        ],
-    ),
+    ("load_failures", [START, FAILING]),
+    ("loads_recovered", [START, RECOVERED]),
+    ("load_failures", [START, RECOVERED, FAILING]),
     (
         "mp_transfer_mode",
         [warning("No handler registered for operation register_kv_cache_engine_driven_context", "ERROR")],
@@ -322,6 +320,42 @@ def test_verdicts_whatever_stands_before_the_lines(verdict: str, lines: list[str
     assert diagnose(text).verdict.id == verdict
 
 
+# Only the head of a log is read line by line: what goes before the lines to put them behind it.
+LONG_HEAD = "Traceback (most recent call last):\n" + "nothing\n" * 40_000
+
+
+@pytest.mark.parametrize(("verdict", "lines"), VERDICTS, ids=[name for name, _ in VERDICTS])
+def test_the_verdict_does_not_hang_on_how_much_stands_before(verdict: str, lines: list[str]) -> None:
+    text = "\n".join(lines) + "\n"
+    log, _ = read_log(io.BytesIO((LONG_HEAD + text).encode()), "log")
+    assert conclude(log).verdict == diagnose(text).verdict
+
+
+# name -> forms of its line, by version
+VLLM_LINES = {
+    "engine": [ENGINE],
+    "connector": [CONNECTOR],
+    "pool": [
+        "INFO 11-29 [kv_cache_utils.py:1] CPU KV cache size: 2,816 tokens, Maximum concurrency for 2,688 tokens per x",
+        "INFO 11-29 [kv_cache_utils.py:1] GPU KV cache size: 43,296 tokens",
+    ],
+    "ready": ["(APIServer pid=1) INFO:     Application startup complete."],
+    "stopping": [STOP[0]],
+    "rates": [
+        "INFO 11-29 [loggers.py:1] Engine 000: Prefix cache hit rate: 22.1%, External prefix cache hit rate: 18.9%",
+        "INFO 11-29 [loggers.py:1] Engine 000: Prefix cache hit rate: 22.1%",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", VLLM)
+def test_every_form_of_vllms_lines_is_found_by_either_search(name: str) -> None:
+    for line in VLLM_LINES[name]:
+        (event,) = events_of_lines(line)
+        assert event[0] == name
+        assert Scanner().events(f"nothing\n{line}\nnothing\n".encode()) == [event]
+
+
 KEY = "vllm@tiny@1@0@1a2b3c4d5e6f@float"
 # id -> a line of it, as the engines' format strings make it
 WARNING_LINES = {
@@ -370,10 +404,8 @@ WARNING_LINES = {
         "Request r is still waiting for async lookup after 30 seconds, returning 0 lmcache cached tokens so vllm can "
         "recompute"
     ),
-    "kv_load_failure": "(EngineCore pid=9) ERROR 11-29 10:00:00 [scheduler.py:1] Failing 2 request(s) due to KV load "
-    "failure (failure_policy=fail, 512 tokens affected). Request IDs: {'a'}",
-    "kv_load_recovered": "(EngineCore pid=9) WARNING 11-29 10:00:00 [scheduler.py:1] Recovered from KV load failure: "
-    "1 request(s) rescheduled (512 tokens affected).",
+    "kv_load_failure": FAILING,
+    "kv_load_recovered": RECOVERED,
     "mp_bypass": warning("Bypassing LMCache for request r after a failed async KV load; the prompt will be recomputed"),
     "mp_degraded": warning("LMCache server is unhealthy — entering degraded mode"),
     "mp_lookup_timeout": warning("LOOKUP to tcp://localhost:5555 timed out after 3s. Marking server as unhealthy."),
@@ -396,11 +428,11 @@ WARNING_LINES = {
 
 
 @pytest.mark.parametrize("name", WARNINGS)
-@pytest.mark.parametrize("start", ["", "Traceback (most recent call last):\n" + "nothing\n" * 40_000])
-def test_every_warning_is_known_by_its_line(name: str, start: str) -> None:
+@pytest.mark.parametrize("before", ["", LONG_HEAD], ids=["head", "deep"])
+def test_every_warning_is_known_by_its_line(name: str, before: str) -> None:
     """In a short paste, and deep in a long log."""
     line = WARNING_LINES[name]
-    log, _ = read_log(io.BytesIO(f"{start}{line}\n".encode()), "log")
+    log, _ = read_log(io.BytesIO(f"{before}{line}\n".encode()), "log")
     assert log.warnings == {name: 1}
     assert log.samples[name] == line.strip()
 
@@ -468,6 +500,42 @@ def test_several_processes_find_what_one_finds(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(log_processes, "RANGE_BYTES", 100_000)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     assert read_log_file(path) == (one, False)
+
+
+def be_killed(*_: object) -> bytes:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return b""
+
+
+def test_a_killed_process_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "large.log"
+    path.write_text("".join(WHOLE_LOGS * 4))
+    monkeypatch.setattr(log_processes, "LARGE_BYTES", 1)
+    monkeypatch.setattr(log_processes, "_events", be_killed)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    with pytest.raises(KvtiersError, match=r"large\.log was killed: is memory short\?"):
+        read_log_file(path)
+
+
+@pytest.mark.parametrize("data", [REAL.read_bytes(), gzip.compress(REAL.read_bytes())], ids=["plain", "gzip"])
+def test_a_pipe_is_read(data: bytes, tmp_path: Path) -> None:
+    """``diagnose <(zcat log)``: what cannot be read twice."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(data,), daemon=True)
+    writer.start()
+    log, cut_off = read_log_file(path)
+    writer.join()
+    assert (len(log.finished), cut_off) == (15, False)
+
+
+def test_a_large_gzip_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "log.gz"
+    path.write_bytes(gzip.compress(REAL.read_bytes()))
+    monkeypatch.setattr(log_processes, "LARGE_BYTES", 1)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    log, _ = read_log_file(path)
+    assert len(log.finished) == 15
 
 
 def test_gzip_and_a_gzip_cut_off() -> None:
@@ -590,3 +658,19 @@ def test_the_command_reads_files_and_explains(tmp_path: Path, capsys: pytest.Cap
     assert main(["diagnose", "--language", "zh-TW", str(DATA / "limit0.log")]) == 1
     assert "磁碟層" in capsys.readouterr().out
     assert main(["diagnose", str(tmp_path / "none.log")]) == 2
+
+
+def test_standard_input_is_read_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(REAL.read_bytes())))
+    assert main(["diagnose", "-", "-"]) == 2
+    assert "standard input can be read once" in capsys.readouterr().err
+    assert main(["diagnose", "-"]) == 0
+
+
+def test_json_is_in_one_language() -> None:
+    """What is known of a pair of versions is known in each language."""
+    (lines,) = (lines for name, lines in VERDICTS if name == "known_bad_pair")
+    verdict = diagnose("\n".join(lines)).verdict
+    said = {language: verdict.to_json(language)["values"]["what"] for language in LANGUAGES}
+    assert said["en"] != said["zh-TW"]
+    assert all(what in verdict.what(language) for language, what in said.items())

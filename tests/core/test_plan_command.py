@@ -95,6 +95,13 @@ def test_json_holds_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert [step["id"] for step in said["proof"]][:1] == ["disk_line"]
 
 
+def test_json_is_in_one_language(capsys: pytest.CaptureFixture[str]) -> None:
+    versions = ["--vllm", "0.11.0", "--lmcache", "0.3.8", "--kv-bytes-per-token", "131072"]
+    assert main([*ARGUMENTS, *versions, "--json", "--language", "zh-TW"]) == 1
+    (note,) = (note for note in json.loads(capsys.readouterr().out)["notes"] if note["id"] == "pair_fails")
+    assert note["what"] in note["text"]
+
+
 @pytest.mark.parametrize("language", ["en", "zh-TW"])
 def test_the_text_has_the_arithmetic_and_the_command(language: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*ARGUMENTS, "--kv-bytes-per-token", "131072", "--language", language]) == 0
