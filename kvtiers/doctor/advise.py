@@ -151,7 +151,7 @@ def _version_notes(versions: Mapping[str, str], wiring: Wiring | None) -> list[t
 
 def _numbers(version: str) -> tuple[int, ...]:
     parts = version.split(".")[:2]
-    if not all(part.isdigit() for part in parts):
+    if not all(part.isdecimal() for part in parts):
         raise KvtiersError(f"a version must look like 0.32.0, got {version!r}")
     return tuple(int(part) for part in parts)
 

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from operator import itemgetter
+from types import NoneType
 from typing import Any
 
 from kvtiers.doctor.log_warnings import IN_TRACEBACKS, KV_LOAD, TRACEBACK, WARNINGS, read_warning
@@ -199,7 +200,16 @@ def settings_of(text: str) -> dict[str, Any]:
             found = ast.literal_eval(re.sub(r"(?<=: )inf\b", "None", _utf8(text)))
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return {}
-    return {name: found[name] for name in SETTINGS if name in found} if isinstance(found, dict) else {}
+    if not isinstance(found, dict):
+        return {}
+    return {name: found[name] for name in SETTINGS if name in found and _is_setting(name, found[name])}
+
+
+def _is_setting(name: str, value: Any) -> bool:
+    """Is it of a kind that LMCache prints? A damaged line may hold any literal."""
+    if name == "chunk_size":
+        return isinstance(value, int)
+    return all(isinstance(one, (str, int, float, NoneType)) for one in (value if isinstance(value, list) else [value]))
 
 
 _READ: dict[str, Callable[[re.Match[str]], Event | None]] = {

@@ -1,7 +1,6 @@
 """Rules about the vLLM command: the connector, its role, prefix caching, versions."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from kvtiers.doctor import known
 from kvtiers.doctor.findings import Finding
@@ -66,7 +65,9 @@ def _connector(setup: Setup) -> Iterator[Finding]:
         yield Finding("kv_role_one_way", *where, {"role": role})
     if config.get("kv_load_failure_policy", "fail") == "fail" and name != "MultiConnector":
         yield Finding("load_failure_fail", *where)
-    extra: dict[str, Any] = config.get("kv_connector_extra_config") or {}
+    extra = config.get("kv_connector_extra_config")
+    if not isinstance(extra, dict):
+        extra = {}
     if extra.get("spec_name") == "TieringOffloadingSpec" and not extra.get("cpu_bytes_to_use"):
         yield Finding("tiering_cpu_bytes", *where)
     if name == "LMCacheMPConnector":

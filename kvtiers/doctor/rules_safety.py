@@ -1,6 +1,5 @@
 """Rules about who can reach the API, and secrets lying in files. Findings name the place, never the secret."""
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 from kvtiers.doctor.findings import Finding
 from kvtiers.doctor.flat_yaml import Node
 from kvtiers.doctor.setup import Setup
-from kvtiers.doctor.sources import Given, Value
+from kvtiers.doctor.sources import Given, Value, read_json
 
 _OPEN_HOSTS = ("0.0.0.0", "::", "[::]", "*")
 _SECRET_NAME = re.compile(
@@ -64,7 +63,7 @@ def _inner_names(value: Any) -> Iterator[str]:
     """Secret keys of a JSON or YAML object, at any depth."""
     if isinstance(value, str) and value.lstrip()[:1] == "{":
         try:
-            value = json.loads(value)
+            value = read_json(value)
         except ValueError:
             return
     if isinstance(value, dict):

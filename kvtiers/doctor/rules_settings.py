@@ -123,7 +123,7 @@ def _workers(setup: Setup) -> int:
     for names in (("tensor-parallel-size", "tp"), ("pipeline-parallel-size", "pp")):
         for name in names:
             option = setup.server.options.get(name) if setup.server else None
-            if option and str(option.value).isdigit():
+            if option and str(option.value).isdecimal():
                 workers *= max(1, int(option.value))
     return workers
 
@@ -200,12 +200,12 @@ def _chunks(setup: Setup) -> Iterator[Finding]:
     if not isinstance(chunk, int) or chunk < 1 or not setup.known_value("chunk_size"):
         return
     block = options.get("block-size")
-    block_tokens = int(block.value) if block and str(block.value).isdigit() else _DEFAULT_BLOCK_TOKENS
+    block_tokens = int(block.value) if block and str(block.value).isdecimal() else _DEFAULT_BLOCK_TOKENS
     where = at or block
     if where is not None and block_tokens and chunk % block_tokens:
         yield Finding("chunk_not_multiple", *_at(where), {"chunk": chunk, "block": block_tokens})
     longest = options.get("max-model-len")
-    limit = int(longest.value) if longest and str(longest.value).isdigit() else None
+    limit = int(longest.value) if longest and str(longest.value).isdecimal() else None
     tokens = setup.facts.prefix_tokens or limit
     if tokens and chunk > tokens:
         place = at or longest or next(iter(setup.settings.values()))

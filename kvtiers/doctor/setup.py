@@ -1,13 +1,12 @@
 """One deployment as its engine will see it: every setting once, from the place that wins."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from kvtiers.doctor import known
 from kvtiers.doctor.flat_yaml import Node
-from kvtiers.doctor.sources import Given, Server, Value, settings_of
+from kvtiers.doctor.sources import Given, Server, Value, read_json, settings_of
 
 # As LMCache 0.5.6 has them, for the settings the rules look at.
 DEFAULTS: dict[str, Any] = {
@@ -117,7 +116,7 @@ def _number(kind: type) -> Callable[[Any], Any]:
     def converted(value: Any) -> Any:
         try:
             return kind(value)
-        except TypeError as error:
+        except (TypeError, OverflowError) as error:
             raise ValueError(str(error)) from None
 
     return converted
@@ -133,7 +132,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _json(value: Any) -> Any:
-    return value if isinstance(value, dict) else json.loads(value) if value else None
+    return value if isinstance(value, dict) else read_json(value) if value else None
 
 
 _CONVERTERS: dict[str, Callable[[Any], Any]] = {
@@ -170,7 +169,7 @@ def _connect(setup: Setup, server: Server) -> None:
         setup.connector_error = ""
         return
     try:
-        config = json.loads(str(option.value))
+        config = read_json(str(option.value))
     except ValueError as error:
         setup.connector_error = str(error).split(":", maxsplit=1)[0]
         return

@@ -91,6 +91,8 @@ def _read(source: Source, given: Given, first_line: int = 1) -> None:
                 _script(source, given, first_line)
     except KvtiersError as error:
         raise KvtiersError(f"{source.name}, {error}") from None
+    except RecursionError:
+        raise KvtiersError(f"{source.name}, line {first_line}: what begins there is nested too deeply") from None
 
 
 def _kind(source: Source) -> str:
@@ -354,7 +356,8 @@ def _nest(flat: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in flat.items():
         outer, dot, inner = key.partition(".")
         if dot:
-            nested.setdefault(outer, {})[inner] = value
+            inside = nested.get(outer)
+            nested[outer] = {**(inside if isinstance(inside, dict) else {}), inner: value}
         else:
             nested[outer] = value
     return nested
@@ -362,9 +365,21 @@ def _nest(flat: Mapping[str, Any]) -> dict[str, Any]:
 
 def _json_or_text(value: Any) -> Any:
     try:
-        return json.loads(value)
-    except (TypeError, ValueError):
+        return read_json(value)
+    except ValueError:
         return value
+
+
+def read_json(text: Any) -> Any:
+    """What ``text`` holds.
+
+    Raises:
+        ValueError: where that is no JSON, or nested too deeply.
+    """
+    try:
+        return json.loads(text)
+    except (TypeError, RecursionError) as error:
+        raise ValueError(str(error)) from None
 
 
 def _versions(text: str, source: str, line: int, given: Given) -> None:

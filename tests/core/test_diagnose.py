@@ -20,6 +20,7 @@ from kvtiers.doctor import log_processes
 from kvtiers.doctor.diagnosis import Diagnosis, conclude
 from kvtiers.doctor.log_processes import read_log_file
 from kvtiers.doctor.log_reader import read_log, read_log_text
+from kvtiers.doctor.log_scan import SETTINGS as SETTINGS_SHOWN
 from kvtiers.doctor.log_scan import VLLM, Scanner, events_of_lines
 from kvtiers.doctor.log_state import Kind, Log
 from kvtiers.doctor.log_warnings import IN_TRACEBACKS, WARNINGS
@@ -622,6 +623,16 @@ def read_any(text: str) -> Log | None:
 def test_any_text_is_read_or_is_no_log(text: str) -> None:
     log = read_any(text)
     assert log is None or conclude(log).verdict.what()
+
+
+@pytest.mark.parametrize("value", ["'many'", "[1]", "1e999", "{'a': 1}", "{1, 2}", "b'x'", "-5", "[b'x']"])
+@pytest.mark.parametrize("name", SETTINGS_SHOWN)
+def test_a_damaged_setting_never_raises(name: str, value: str, tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    config = info(f"Creating LMCacheEngine with config: {{'local_disk': '/mnt/kv', '{name}': {value}}}")
+    path.write_text("\n".join([ENGINE, config, lookup("a", total=100)]))
+    for form in ([], ["--json"]):
+        assert main(["diagnose", *form, str(path)]) in (0, 1)
 
 
 LINES = [line for _, lines in VERDICTS for part in lines for line in part.splitlines()]

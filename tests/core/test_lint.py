@@ -387,6 +387,24 @@ def test_damaged_configurations_never_raise(data: st.DataObject) -> None:
     assert_read_or_refused(Source(name, text[:start] + inserted + text[start + cut :]))
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.sh", serve(kv_connector_extra_config="x")),
+        ("a.sh", serve(kv_connector_extra_config=[1])),
+        ("a.sh", serve(kv_connector_extra_config={"lmcache.extra_config": 5})),
+        ("a.sh", "vllm serve m --kv-transfer-config '{}' --kv-transfer-config.a=1 --kv-transfer-config.a.c=2"),
+        ("a.sh", f"{SERVE} --tensor-parallel-size ² --block-size ² --max-model-len ²"),
+        ("a.sh", f"vllm serve m --kv-transfer-config '{'[' * 100_000}'"),
+        ("a.yaml", "chunk_size: .inf\n" + DISK),
+        ("a.yaml", f"extra_config: '{'[' * 100_000}'\n"),
+        ("a.yaml", f"extra_config: {'[' * 1000}{']' * 1000}\n"),
+    ],
+)
+def test_values_of_the_wrong_kind_never_raise(name: str, text: str) -> None:
+    assert_read_or_refused(Source(name, text))
+
+
 def test_the_command_says_findings_with_its_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good, bad = tmp_path / "good.sh", tmp_path / "bad.sh"
     good.write_text(SERVE)
