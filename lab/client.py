@@ -173,7 +173,9 @@ def _completion(arrivals: Sequence[tuple[float, bytes]], started: float) -> Comp
         cached_tokens = (usage.get("prompt_tokens_details") or {}).get("cached_tokens", cached_tokens)
         for choice in data.get("choices", ()):
             ids, said = choice.get("token_ids") or [], _text(choice)
-            if ids or said:  # a chat's first chunk is empty
+            # A chat's first chunk is empty. So is an answer that ends at once, or that no text can show.
+            ended_empty = bool(choice.get("finish_reason")) and not token_times
+            if ids or said or ended_empty:
                 token_times.append(arrived)
                 token_ids += ids
                 text.append(said)

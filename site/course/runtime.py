@@ -33,7 +33,7 @@ SKIP = re.compile(
     | ^numpy/(f2py|distutils|_pyinstaller|doc|typing)/
     | ^marimo/(_static|_tutorials|_lsp|_snippets/data)/ | ^marimo/_server/ai/skills/
     | ^fontTools/(ufoLib|designspaceLib|feaLib|varLib|otlLib|mtiLib|merge|subset|voltLib|qu2cu|cu2qu|t1Lib|svgLib)/
-    | ^jedi/third_party/ | ^docutils/(?!__init__)
+    | ^pyodide_http/_requests | ^jedi/third_party/ | ^docutils/(?!__init__)
     | ^pygments/(lexers/(?!__init__|_mapping|python|special|shell|data|diff)|styles/(?!__init__|_mapping|default))
     | ^dateutil/zoneinfo/.*gz | ^mpl_toolkits/
     | ^matplotlib/(tests|testing)/

@@ -141,7 +141,8 @@ export default async function createPyodideModule(settings) {
     Module._malloc(memory.length); // makes room; what it writes is replaced by the image
     const index = API.restoreSnapshot(memory);
     addTrampoline(Module);
-    const pyodide = finalize(index, (path) => path.reduce((object, name) => object[name], API));
+    const root = ([first]) => (first === "globalThis" ? globalThis : API);
+    const pyodide = finalize(index, (path) => path.reduce((object, name) => object[name], root(path)));
     const lateImports = pyodide.pyimport("late_imports");
     lateImports.start(late, () => fetchTheRest(Module));
     lateImports.destroy();

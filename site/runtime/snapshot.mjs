@@ -19,6 +19,7 @@ let ticks = 0;
 Date.now = () => Date.UTC(2026, 0, 1) + Math.floor(ticks++ / 1000);
 performance.now = () => ticks++ / 1000;
 nodeCrypto.randomFillSync = (view) => view.fill(0);
+globalThis.XMLHttpRequest = class {};
 
 function copyTree(FS, from, to) {
   FS.mkdirTree(to);
@@ -99,10 +100,12 @@ cleanFreeMemory(py._module);
 
 // What is installed is the browser's business; a snapshot may not hold it.
 for (const name of Object.keys(py.loadedPackages)) delete py.loadedPackages[name];
-// Python holds on to a few of Pyodide's own objects; each is found again by its name.
+// Python holds on to a few of Pyodide's own objects, and to what the browser has and node lacks; each is found again
+// by its name.
 const api = py._api;
 const memory = py.makeMemorySnapshot({
   serializer(object) {
+    if (object === XMLHttpRequest) return ["globalThis", "XMLHttpRequest"];
     if (object === api.public_api) return ["public_api"];
     for (const name of Object.getOwnPropertyNames(api.public_api)) {
       if (api.public_api[name] === object) return ["public_api", name];

@@ -23,6 +23,9 @@ STREAMS = {
     + _event(choices=[], usage={"prompt_tokens": 2})
     + b"data: [DONE]\n\n",
     "no ids": _event(choices=[{"text": "a"}]) + _event(choices=[{"text": "b"}]) + b"data: [DONE]\n\n",
+    "ends at once": _event(choices=[{"text": "", "finish_reason": None}])
+    + _event(choices=[{"text": "", "finish_reason": "stop"}])
+    + b"data: [DONE]\n\n",
     "error": TOKEN + _event(error={"message": "KV load failed"}),
     "garbage": b"data: {not json\n\n",
     "a list": b"data: []\n\n",
@@ -89,6 +92,13 @@ def test_a_server_without_token_ids_still_gives_times(url: str) -> None:
         completion = client.complete([1], 2, "r")
     assert (completion.token_ids, completion.text) == ((), "ab")
     assert completion.tpot_s >= 0
+
+
+def test_an_answer_without_text_is_an_answer(url: str) -> None:
+    with _client(url, "ends at once") as client:
+        completion = client.ask("a", 2, "r", chat=False)
+    assert (completion.text, completion.tpot_s) == ("", 0)
+    assert completion.ttft_s > 0
 
 
 @pytest.mark.parametrize(
