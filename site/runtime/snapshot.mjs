@@ -19,7 +19,9 @@ let ticks = 0;
 Date.now = () => Date.UTC(2026, 0, 1) + Math.floor(ticks++ / 1000);
 performance.now = () => ticks++ / 1000;
 nodeCrypto.randomFillSync = (view) => view.fill(0);
+// What a browser's worker has and node lacks; modules look for it when they are imported.
 globalThis.XMLHttpRequest = class {};
+globalThis.crossOriginIsolated = false;
 
 function copyTree(FS, from, to) {
   FS.mkdirTree(to);
