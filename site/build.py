@@ -23,9 +23,8 @@ from course.pages import Pages
 from course.poster import save_view
 from course.reading import load_reading, write_reading
 from course.runtime import build_runtime
-from course.search import write_index
+from course.search import write_index, write_library
 from course.share import write_pictures
-from course.sources import fetch, load_sources, unpack_tar
 
 from kvtiers.errors import KvtiersError
 from kvtiers.results import read_result
@@ -33,7 +32,6 @@ from kvtiers.results import read_result
 SITE = Path(__file__).resolve().parent
 PROJECT = SITE.parent
 RESULTS = PROJECT / "lab" / "results"
-SEARCH = "minisearch-7.2.0.tgz"
 ADDRESS = re.compile(r"https?://[^\s/?#]+(/[^\s?#]*)?")
 
 
@@ -85,7 +83,7 @@ def build(out: Path, cache: Path, address: str) -> None:
     start = start_script(frontend, runtime, "../../")
     write_reading(reading, saved, pictures, start, Pages(SITE, out, address))
     write_index(reading, SITE, out / "static" / "search.json")
-    _search_library(cache, out / "static")
+    write_library(SITE, cache, out / "static" / "minisearch.js")
     write_notices(SITE, cache / "downloads", out / "third-party-notices.txt")
     compress_site(out, cache / "compressed")
 
@@ -134,12 +132,6 @@ def _runtime(cache: Path, out: Path) -> str:
         stamp.write_text(digest)
     shutil.copytree(built, out / name, ignore=shutil.ignore_patterns("complete"))
     return name
-
-
-def _search_library(cache: Path, static: Path) -> None:
-    sources = [source for source in load_sources(SITE / "runtime" / "sources.json") if source.file == SEARCH]
-    unpack_tar(fetch(sources, cache / "downloads")[SEARCH], cache / "search", "package/dist/es/")
-    shutil.copy(cache / "search" / "index.js", static / "minisearch.js")
 
 
 def _wheel(folder: Path) -> str:

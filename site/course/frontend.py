@@ -9,10 +9,10 @@ from pathlib import Path
 
 from course.errors import CourseError
 from course.node import run_node
-from course.sources import fetch, load_sources, unpack_tar
+from course.sources import Source, fetch, find_source, unpack_tar
 
 MERGED = "start.js"
-ROLLUP = "rollup-wasm-node-"
+ROLLUP = "@rollup/wasm-node"
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,13 @@ def build_frontend(export: Path, version: str, site: Path, cache: Path, out: Pat
     if not assets.is_dir():
         raise CourseError(f"marimo's export has no folder {assets.name}: its frontend has changed")
     script = site / "runtime" / "bundle.mjs"
-    sources = [source for source in load_sources(site / "runtime" / "sources.json") if source.file.startswith(ROLLUP)]
-    if len(sources) != 1:
-        raise CourseError(f"site/runtime/sources.json lists {len(sources)} files {ROLLUP}*, not one")
+    rollup = find_source(site / "runtime" / "sources.json", ROLLUP)
     names = sorted(path.name for path in assets.iterdir())  # marimo names them by content
-    digest = hashlib.sha256("\n".join([*names, sources[0].sha256, script.read_text()]).encode()).hexdigest()[:12]
+    digest = hashlib.sha256("\n".join([*names, rollup.sha256, script.read_text()]).encode()).hexdigest()[:12]
     built = cache / "frontend" / digest
     if not built.is_dir():
         shutil.rmtree(built.parent, ignore_errors=True)
-        _build(export, sources[0].file, fetch(sources, cache / "downloads"), script, built)
+        _build(export, rollup, cache / "downloads", script, built)
     folder = f"marimo-{digest}"
     shutil.copytree(built, out / folder)
     workers = [path.name for path in (built / "assets").glob("worker-*.js")]
@@ -58,9 +56,9 @@ def build_frontend(export: Path, version: str, site: Path, cache: Path, out: Pat
     return Frontend(folder, f"{folder}/assets/{workers[0]}", version)
 
 
-def _build(export: Path, rollup: str, files: dict[str, Path], script: Path, built: Path) -> None:
+def _build(export: Path, rollup: Source, downloads: Path, script: Path, built: Path) -> None:
     work = built.with_suffix(".work")
-    unpack_tar(files[rollup], work / "rollup", "package/")
+    unpack_tar(fetch([rollup], downloads)[rollup.file], work / "rollup", "package/")
     shutil.copytree(export, work / "site", ignore=shutil.ignore_patterns("index.html", "*.md"))
     merged = run_node(script, work / "rollup", work / "site" / "assets", work / "bundled", MERGED)
     for name in merged.split():

@@ -1,15 +1,17 @@
-"""The sections that search finds: written as JSON, indexed in the browser when a reader opens search."""
+"""What search needs: the sections it finds, as JSON, and the library that indexes them when a reader opens search."""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 
 from course.pages import LANGUAGES, load_strings
 from course.reading import Reading
+from course.sources import fetch, find_source, unpack_tar
 
 SECTION = re.compile(r'<h2 id="([^"]+)">(.*?)</h2>')
 BLOCK = re.compile(r"</?(?:p|li|ol|ul|h\d|pre|table|thead|tbody|tr|th|td|blockquote|br)\b[^>]*>")
@@ -20,6 +22,13 @@ def write_index(reading: Reading, site: Path, path: Path) -> None:
     quiz (without its explanations: they give the answer away), entry, claim, and the version pairs."""
     sections = [section for language in LANGUAGES for section in _sections(reading, site, language)]
     path.write_text(json.dumps(sections, ensure_ascii=False, separators=(",", ":")))
+
+
+def write_library(site: Path, cache: Path, path: Path) -> None:
+    """Write MiniSearch, as one module."""
+    library = find_source(site / "runtime" / "sources.json", "minisearch")
+    unpack_tar(fetch([library], cache / "downloads")[library.file], cache / "search", "package/dist/es/")
+    shutil.copy(cache / "search" / "index.js", path)
 
 
 def _sections(reading: Reading, site: Path, language: str) -> Iterator[tuple[str, str, str, str, str]]:

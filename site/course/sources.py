@@ -41,6 +41,14 @@ def load_sources(path: Path) -> list[Source]:
     return [Source(**entry) for entry in json.loads(path.read_text())]
 
 
+def find_source(path: Path, package: str) -> Source:
+    """The one file of an npm package in the list at `path`, e.g. ``minisearch``. Raises CourseError without it."""
+    found = [source for source in load_sources(path) if source.requirement.rpartition("@")[0] == package]
+    if len(found) != 1:
+        raise CourseError(f"{path.name} lists {len(found)} files of {package}, not one")
+    return found[0]
+
+
 def fetch(sources: list[Source], cache: Path) -> dict[str, Path]:
     """Bring every source into `cache` and check it. Returns file name -> path, members included.
 
