@@ -50,7 +50,8 @@ def build_runtime(site: Path, package: Path, notebooks: Path, cache: Path, out: 
 
     What the browser gets: Pyodide's core, a memory image of a Python that has imported what every lesson needs
     (`memory-N.bin`), the compiled libraries and data files it goes with (`start.bin`), and everything else in
-    `rest.bin`, which is only fetched when a notebook imports something that is not in the image.
+    `rest.bin`, which is only fetched when a notebook imports something that is not in the image. A browser that the image
+    does not fit gets `plain.bin` instead: all of Python's files.
     """
     files = fetch(load_sources(site / "runtime" / "sources.json"), cache / "downloads")
     core, work = cache / "pyodide", cache / "work"
@@ -154,6 +155,8 @@ def _write_bundles(pure: Path, compiled: Path, out: Path, boot: str) -> None:
     _write_bundle(out / "start.bin", index, {p.relative_to(compiled).as_posix(): p for p in start})
     late_zip = {"late.zip": out.parent / "late.zip"}
     _write_bundle(out / "rest.bin", {}, late_zip | {p.relative_to(compiled).as_posix(): p for p in rest})
+    everything = {p.relative_to(compiled).as_posix(): p for p in sorted(compiled.rglob("*")) if p.is_file()}
+    _write_bundle(out / "plain.bin", {}, {"all.zip": pure.parent / "all.zip"} | everything)
 
 
 def _module(path: Path) -> str:

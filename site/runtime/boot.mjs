@@ -1,5 +1,6 @@
 // Takes the place of Pyodide's pyodide.asm.mjs: instead of starting Python and importing everything, it links the
-// compiled libraries as they were linked when the memory image was made, and puts the image in place.
+// compiled libraries as they were linked when the memory image was made, and puts the image in place. In a browser that
+// the image does not fit, it starts Python the plain way.
 
 const ZIP = "/lib/python314.zip";
 const PARTS = []; // the builder writes their names here
@@ -42,6 +43,23 @@ export function holdBackTrampoline(settings) {
   };
 }
 
+// The linker gives an exported function its address by looking for the same object in the table, from slot `first` on.
+// In WebKit a function read from the table is never the object that was exported: each would be added once more, and
+// all later addresses would shift. Both have the function's number for a name, though; so the object in the table
+// stands in for the exported one.
+function withTableFunctions(exports, table, first) {
+  const inTable = new Map();
+  for (let slot = first; slot < table.length; slot++) {
+    const entry = table.get(slot);
+    if (entry) inTable.set(entry.name, entry); // of equal ones the last, as the linker takes it
+  }
+  const functions = Object.entries(exports).filter(([, value]) => typeof value === "function");
+  const known = new Set(inTable.values());
+  if (functions.some(([, value]) => known.has(value))) return exports;
+  const standIns = functions.map(([name, value]) => [name, inTable.get(value.name) ?? value]);
+  return { ...exports, ...Object.fromEntries(standIns) };
+}
+
 // Same libraries, same order, on fresh memory: every function and variable gets the address it had in the image. Their
 // constructors need a running Python, so they are left out and returned as path -> constructor; in the browser their
 // work is part of the image.
@@ -52,7 +70,7 @@ export function linkLibraries(Module, paths) {
   WebAssembly.Instance = function (module, imports) {
     const { __wasm_call_ctors, ...exports } = new Instance(module, imports).exports;
     if (__wasm_call_ctors) constructors.set(current, __wasm_call_ctors);
-    return { exports };
+    return { exports: withTableFunctions(exports, Module.wasmTable, Number(imports.env.__table_base)) };
   };
   try {
     for (current of paths) Module.loadDynamicLibrary(current, { global: false, nodelete: true }, {});
@@ -62,11 +80,14 @@ export function linkLibraries(Module, paths) {
   return constructors;
 }
 
-// Where the next object goes on the heap. Equal here and in the image, or the image does not fit.
-export function heapMark(Module) {
-  const mark = Module._malloc(16);
-  Module._free(mark);
-  return mark;
+// Where the next object goes on the heap, how many functions the table holds, and a sum over the address of everything
+// that libraries share. Equal here and in the image, or the image does not fit.
+export function layoutMark(Module) {
+  const heap = Module._malloc(16);
+  Module._free(heap);
+  let sum = 0;
+  for (const name of Object.keys(Module.GOT).sort()) sum = (Math.imul(sum, 31) + Module.GOT[name].value) | 0;
+  return `${heap} ${Module.wasmTable.length} ${sum}`;
 }
 
 // A bundle: length of the index (32 bits), the index as JSON, then the files one after the other.
@@ -114,21 +135,24 @@ function fetchTheRest(Module) {
   writeFiles(Module.FS, Module.API.sitePackages, packages);
 }
 
-export default async function createPyodideModule(settings) {
-  const started = download("start.bin").then(unpack);
-  const parts = PARTS.map(download);
-  const { default: createCore } = await import("./pyodide.core.mjs"); // long to parse: the rest travels meanwhile
-  settings.API.config.packages = []; // all in the image
-  settings.noInitialRun = true;
+async function startFromImage(settings, createCore, started, parts) {
   const addTrampoline = holdBackTrampoline(settings);
+  const { instantiateWasm } = settings;
+  settings.instantiateWasm = (imports, receive) =>
+    instantiateWasm(imports, ({ exports }, module) => {
+      const table = exports.__indirect_function_table;
+      receive({ exports: withTableFunctions(exports, table, 0) }, module);
+    });
   const { files, libraries, mark, late, size } = await started;
   settings.preRun.push((Module) => {
     Object.assign(Module.ENV, ENVIRONMENT);
     writeFiles(Module.FS, Module.API.sitePackages, files);
   });
+  settings.noInitialRun = true;
   settings.onRuntimeInitialized = () => linkLibraries(settings, libraries);
   const Module = await createCore(settings);
-  if (heapMark(Module) !== mark) throw new Error("the memory image does not fit this browser");
+  const here = layoutMark(Module);
+  if (here !== mark) throw new Error(`heap, table and addresses are ${here}, in the image ${mark}`);
   const memory = new Uint8Array(size);
   let at = 0;
   for (const part of await Promise.all(parts)) {
@@ -149,4 +173,42 @@ export default async function createPyodideModule(settings) {
     return pyodide;
   };
   return Module;
+}
+
+// Slower, and alike in every browser: Python starts by itself and imports from files.
+async function startPlainly(settings, createCore) {
+  const { files } = unpack(await download("plain.bin"));
+  const [[, zip], ...packages] = files;
+  settings.preRun.push((Module) => {
+    Object.assign(Module.ENV, ENVIRONMENT);
+    Module.FS.writeFile(ZIP, zip, { canOwn: true });
+    writeFiles(Module.FS, Module.API.sitePackages, packages);
+  });
+  return createCore(settings);
+}
+
+export default async function createPyodideModule(settings) {
+  const started = download("start.bin").then(unpack);
+  const parts = PARTS.map(download);
+  const { default: createCore } = await import("./pyodide.core.mjs"); // long to parse: the rest travels meanwhile
+  settings.API.config.packages = []; // all in the image
+  // A start writes into its settings, and can take the compiled core only once.
+  const untouched = { ...settings, API: { ...settings.API }, preRun: [...settings.preRun] };
+  const { instantiateWasm } = settings;
+  settings.instantiateWasm = (imports, receive) =>
+    instantiateWasm(imports, (instance, module) => {
+      const { Jsv_GetError_import, JsvError_Check } = imports.env; // Pyodide adds them as it instantiates
+      untouched.instantiateWasm = (again, receiveAgain) => {
+        Object.assign(again.env, { Jsv_GetError_import, JsvError_Check });
+        receiveAgain(new WebAssembly.Instance(module, again), module);
+        return {};
+      };
+      receive(instance, module);
+    });
+  try {
+    return await startFromImage(settings, createCore, started, parts);
+  } catch (error) {
+    console.warn(`The memory image does not fit this browser, Python starts without it: ${error.message}`);
+    return startPlainly(untouched, createCore);
+  }
 }

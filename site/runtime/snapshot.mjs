@@ -9,7 +9,7 @@ import { pathToFileURL } from "node:url";
 const [core, stdlib, packages, scripts, notebooks, out] = process.argv.slice(2).map((p) => path.resolve(p));
 const load = (file) => import(pathToFileURL(path.join(core, file)));
 const { loadPyodide } = await load("pyodide.mjs");
-const { ENVIRONMENT, heapMark, holdBackTrampoline, linkLibraries } = await load("boot.mjs");
+const { ENVIRONMENT, layoutMark, holdBackTrampoline, linkLibraries } = await load("boot.mjs");
 const { default: createCore } = await load("pyodide.core.mjs");
 const { info } = JSON.parse(fs.readFileSync(path.join(core, "pyodide-lock.json")));
 
@@ -78,7 +78,7 @@ async function start(libraries, modules) {
       settings.preRun.push((Module) => copyTree(Module.FS, packages, Module.API.sitePackages));
       settings.onRuntimeInitialized = () => {
         runConstructorsOnOpen(settings, linkLibraries(settings, libraries));
-        mark = heapMark(settings);
+        mark = layoutMark(settings);
       };
       return createCore(settings);
     },

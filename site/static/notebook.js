@@ -2,6 +2,7 @@
 // worker. Tells the page around when the notebook is live.
 (() => {
   const { worker, url, kept, keep } = window.python;
+  const whenIdle = window.requestIdleCallback ?? ((done) => setTimeout(done)); // WebKit has none
   // The page around listens once this one has loaded.
   const loaded = new Promise((done) => window.addEventListener("load", () => setTimeout(done)));
   const tell = async (name) => {
@@ -12,7 +13,7 @@
     const { id, payload } = data?.data ?? {};
     if (type === "error" || id === "initializedError") tell("notebook-failed");
     if (id === "kernelMessage" && payload.message.startsWith('{"op": "completed-run"')) {
-      requestIdleCallback(() => tell("notebook-live"), { timeout: 500 });
+      whenIdle(() => tell("notebook-live"), { timeout: 500 });
     }
   };
   kept.forEach(watch);
