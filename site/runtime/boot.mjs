@@ -179,11 +179,12 @@ async function startFromImage(settings, createCore, started, parts) {
 async function startPlainly(settings, createCore) {
   const { files } = unpack(await download("plain.bin"));
   const [[, zip], ...packages] = files;
-  settings.preRun.push((Module) => {
-    Object.assign(Module.ENV, ENVIRONMENT);
-    Module.FS.writeFile(ZIP, zip, { canOwn: true });
-    writeFiles(Module.FS, Module.API.sitePackages, packages);
-  });
+  const quiet = { PYTHONWARNINGS: "ignore:Unable to import Axes3D" }; // it was left out
+  settings.preRun.push((Module) => Object.assign(Module.ENV, ENVIRONMENT, quiet));
+  settings.onRuntimeInitialized = () => { // after Pyodide has put an empty standard library there
+    settings.FS.writeFile(ZIP, zip, { canOwn: true });
+    writeFiles(settings.FS, settings.API.sitePackages, packages);
+  };
   return createCore(settings);
 }
 

@@ -1,6 +1,9 @@
 // In each notebook page, ahead of marimo: hands the frontend the Python that python.js started, when it asks for a
 // worker. Tells the page around when the notebook is live.
 (() => {
+  // The policy forbids eval; by default marimo's validator tries whether it may, and Firefox reports that as an error.
+  window.__zod_globalConfig = { jitless: true };
+
   const { worker, url, kept, keep } = window.python;
   const whenIdle = window.requestIdleCallback ?? ((done) => setTimeout(done)); // WebKit has none
   // The page around listens once this one has loaded.

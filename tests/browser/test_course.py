@@ -10,20 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import LANGUAGES, LESSONS, LIVE_MS, PROJECT, Visit
-
-# All text of the notebook, shadow roots included.
-DEEP_TEXT = """body => {
-  const walk = node => node.nodeType === 3 ? node.data
-    : ["STYLE", "SCRIPT"].includes(node.tagName) ? ""
-    : [node.shadowRoot, ...node.childNodes].filter(Boolean).map(walk).join(" ");
-  return walk(body);
-}"""
-SAVED_TEXTS = """() => [...document.querySelectorAll(
-  "#saved svg text, #saved .stat span, #saved .paragraph, #saved td")].map(e => e.textContent)"""
-
-
-def squeeze(text: str) -> str:
-    return re.sub(r"\s+", "", text)
+from tests.browser.shown import DEEP_TEXT, SAVED_TEXTS, squeeze
 
 
 @pytest.mark.parametrize("lesson", LESSONS)

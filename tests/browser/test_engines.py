@@ -1,0 +1,151 @@
+"""The course in each browser engine: live lessons, a moved slider, a dropped file, a pasted log."""
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser
+
+from kvtiers.doctor.diagnosis import conclude
+from kvtiers.doctor.log_reader import read_log_text
+from tests.browser.conftest import LANGUAGES, LESSONS, LIVE_MS, PROJECT, serving
+from tests.browser.engines import ChromiumWindow, Window, firefox, webkit
+from tests.browser.shown import DEEP_TEXT, SAVED_TEXTS, squeeze
+
+ENGINES = ("chromium", "firefox", "webkit")
+ANSWER_S = 30.0
+LIMIT_0_LOG = (PROJECT / "tests" / "core" / "data" / "logs" / "limit0.log").read_text(encoding="utf-8")
+# `all(selector)` looks through the notebook's shadow trees too; `text()` is all that it shows.
+LOOK = f"""
+const page = document.getElementById("live").contentDocument;
+const all = (selector, tree = page) => [...tree.querySelectorAll("*")].flatMap((element) => [
+  ...(element.matches(selector) ? [element] : []),
+  ...(element.shadowRoot ? all(selector, element.shadowRoot) : []),
+]);
+const text = () => ({DEEP_TEXT})(page.body);
+"""
+CHART = 'all("svg text").map((label) => label.textContent).join()'
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def window(request: pytest.FixtureRequest) -> Iterator[Window]:
+    """One page an engine for all tests of this file."""
+    match request.param:
+        case "firefox":
+            with firefox() as window:
+                yield window
+        case "webkit":
+            with webkit() as window:
+                yield window
+        case _:
+            browser: Browser = request.getfixturevalue("browser")
+            page = ChromiumWindow(browser)
+            yield page
+            page.close()
+
+
+def look(window: Window, expression: str) -> Any:
+    return window.evaluate(f"{LOOK} return {expression};")
+
+
+def until(window: Window, expression: str, wait_s: float = ANSWER_S) -> Any:
+    """The first value of the expression that is not false."""
+    deadline = time.monotonic() + wait_s
+    while not (value := window.evaluate(f"{LOOK} return {expression};")):
+        assert time.monotonic() < deadline, f"never true: {expression}; console: {window.problems()}"
+        time.sleep(0.1)
+    return value
+
+
+def open_live(window: Window, address: str) -> None:
+    window.open(address)
+    state = 'document.getElementById("notebook").dataset.state'
+    assert until(window, f'["live", "failed"].includes({state}) && {state}', LIVE_MS / 1000) == "live", (
+        window.problems()
+    )
+
+
+def step_first_slider(window: Window) -> None:
+    """One step by keyboard, until the chart has changed."""
+    before = look(window, CHART)
+    look(window, 'all("[role=slider]")[0].focus()')
+    window.press_right()
+    until(window, f"{CHART} !== {json.dumps(before)}")
+
+
+@pytest.mark.parametrize(("lesson", "language"), [*zip(LESSONS, LANGUAGES * len(LESSONS), strict=False)])
+def test_a_lesson_goes_live_with_the_figures_of_the_saved_view(
+    window: Window, address: str, lesson: str, language: str
+) -> None:
+    open_live(window, f"{address}/{language}/{lesson}/")
+    saved = window.evaluate(f"return ({SAVED_TEXTS})();")
+    live = squeeze(look(window, "text()"))
+    assert any(re.search(r"\d", text) for text in saved)
+    assert [text for text in map(squeeze, saved) if text not in live] == []
+    assert window.problems() == []
+
+
+@pytest.fixture(scope="module")
+def misfit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The site with a memory image whose mark no browser has."""
+    dist, folder = PROJECT / "site" / "dist", tmp_path_factory.mktemp("misfit")
+    (runtime,) = dist.glob("python-*")
+    (folder / runtime.name).mkdir()
+    kept = [path for path in dist.iterdir() if path != runtime]
+    kept += [path for path in runtime.iterdir() if not path.name.startswith("start.bin")]
+    for path in kept:
+        (folder / path.relative_to(dist)).symlink_to(path)
+    bundle = (runtime / "start.bin").read_bytes()
+    head_end = 4 + int.from_bytes(bundle[:4], "little")
+    head = json.dumps(json.loads(bundle[4:head_end]) | {"mark": "another browser's"}).encode()
+    (folder / runtime.name / "start.bin").write_bytes(len(head).to_bytes(4, "little") + head + bundle[head_end:])
+    with serving(folder) as address:
+        yield address
+
+
+def test_a_browser_that_the_image_does_not_fit_starts_python_without_it(window: Window, misfit: str) -> None:
+    open_live(window, f"{misfit}/en/02-kv-size/")
+    step_first_slider(window)
+    assert "Warning" not in look(window, "text()")
+    assert window.problems() == []
+
+
+def test_a_slider_step_changes_the_chart(window: Window, address: str) -> None:
+    open_live(window, f"{address}/en/02-kv-size/")
+    step_first_slider(window)
+    assert window.problems() == []
+
+
+def test_a_dropped_result_is_shown(window: Window, address: str) -> None:
+    result = json.loads((PROJECT / "lab" / "results" / "reference" / "cpu-tiny-long.json").read_text())
+    result["model"]["name"] = "my-own-model"
+    open_live(window, f"{address}/en/06-prove-it/")
+    assert not look(window, 'text().includes("my-own-model")')
+    window.evaluate(
+        f"""{LOOK}
+        const dataTransfer = new DataTransfer();
+        dataTransfer.items.add(new File([{json.dumps(json.dumps(result))}], "result.json", {{ type: "text/plain" }}));
+        const drop = new DragEvent("drop", {{ bubbles: true, composed: true, cancelable: true, dataTransfer }});
+        all("input[type=file]")[0].parentElement.dispatchEvent(drop);"""
+    )
+    until(window, 'text().includes("my-own-model")')
+    assert window.problems() == []
+
+
+def test_a_pasted_log_gets_its_verdict(window: Window, address: str) -> None:
+    verdict = conclude(read_log_text(LIMIT_0_LOG)).verdict
+    open_live(window, f"{address}/en/06-prove-it/")
+    window.evaluate(
+        f"""{LOOK}
+        const [box] = all("textarea");
+        box.focus();
+        const {{ set }} = Object.getOwnPropertyDescriptor(page.defaultView.HTMLTextAreaElement.prototype, "value");
+        set.call(box, {json.dumps(LIMIT_0_LOG)}); // past React's own setter, as a paste does
+        box.dispatchEvent(new InputEvent("input", {{ bubbles: true, composed: true, inputType: "insertFromPaste" }}));
+        box.blur();"""
+    )
+    until(window, f"text().includes({json.dumps(verdict.what('en'))})")
+    assert window.problems() == []
