@@ -4,6 +4,8 @@
   // The policy forbids eval; by default marimo's validator tries whether it may, and Firefox reports that as an error.
   window.__zod_globalConfig = { jitless: true };
 
+  if (window.frameElement) followPage(window.frameElement);
+
   const { worker, url, kept, keep } = window.python;
   const whenIdle = window.requestIdleCallback ?? ((done) => setTimeout(done)); // WebKit has none
   // The page around listens once this one has loaded.
@@ -39,4 +41,17 @@
       return worker;
     },
   });
+
+  // marimo asks for the system's colours; in a lesson it gets those of the page around it. (A frame's colour scheme
+  // says the same, but WebKit does not pass it on.)
+  function followPage(frame) {
+    const asks = "(prefers-color-scheme: dark)";
+    const ask = window.matchMedia.bind(window);
+    const answer = new EventTarget();
+    Object.defineProperty(answer, "matches", { get: () => getComputedStyle(frame).colorScheme === "dark" });
+    window.matchMedia = (query) => (query === asks ? answer : ask(query));
+    const tell = () => answer.dispatchEvent(Object.assign(new Event("change"), { matches: answer.matches }));
+    ask(asks).addEventListener("change", tell);
+    new MutationObserver(tell).observe(frame.ownerDocument.documentElement, { attributeFilter: ["data-theme"] });
+  }
 })();

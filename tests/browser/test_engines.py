@@ -118,6 +118,15 @@ def test_a_browser_that_the_image_does_not_fit_starts_python_without_it(window: 
     assert window.problems() == []
 
 
+def test_the_notebook_takes_the_colours_of_the_page(window: Window, address: str) -> None:
+    open_live(window, f"{address}/en/02-kv-size/")
+    is_dark = 'page.querySelector(".dark") !== null'
+    before = look(window, is_dark)
+    for expected in (not before, before):
+        window.evaluate('document.getElementById("theme").click();')
+        until(window, f"({is_dark}) === {json.dumps(expected)}")
+
+
 def test_a_slider_step_changes_the_chart(window: Window, address: str) -> None:
     open_live(window, f"{address}/en/02-kv-size/")
     step_first_slider(window)
