@@ -2,6 +2,7 @@
 
 import ctypes
 import importlib.util
+import os
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,9 @@ from machine.commands import COMMANDS, WITH_CHROMIUM, WITH_ENGINE
 _TEST = frozenset({"test"})
 _PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
 _LIBRARIES = (Path("/usr/lib"), Path("/usr/lib64"), Path("/usr/libexec"))
-_FONTS = (Path("/usr/share/fonts"), Path("/usr/local/share/fonts"), Path.home() / ".local/share/fonts")
+_FONTS = tuple(
+    Path(os.path.expanduser(place)) for place in ("/usr/share/fonts", "/usr/local/share/fonts", "~/.local/share/fonts")
+)
 
 
 @dataclass(frozen=True)
