@@ -106,8 +106,16 @@ def _digest(locks: tuple[Path, ...]) -> str:
 def _install(engine: str, locks: tuple[Path, ...]) -> None:
     environment = engine_environment(engine)
     environment.parent.mkdir(parents=True, exist_ok=True)
-    require_space(f"setting the {engine} engine up", engine_bytes(engine), environment.parent)
+    needed_bytes = engine_bytes(engine)
+    require_space(f"setting the {engine} engine up", needed_bytes, environment.parent)
     python = make(environment)
+    if engine == "cpu" and not _can_install(python, locks[-1]):
+        # No CPU build of torch for this Python in this pip's sight. The default build computes on CPUs too, but brings
+        # its CUDA libraries along.
+        locks = (*locks[:-1], REQUIREMENTS / "engine-cpu-torch-cuda.txt")
+        needed_bytes += CUDA_TORCH_BYTES
+        require_space("the CPU engine with torch's default build, which brings CUDA,", needed_bytes, environment)
+        say("torch's default build: 2.7 GB to download, CUDA libraries included (pip sees no CPU build here)")
     with bars() as progress:
         bar = add_bar(progress, f"{engine} engine: install", sum(pip.packages(lock) for lock in locks))
 
@@ -115,15 +123,8 @@ def _install(engine: str, locks: tuple[Path, ...]) -> None:
             bar.note(name)
             bar.advance(name != pip.UNPACKING)
 
-        *needed, last = locks
-        for lock in needed:
+        for lock in locks:
             pip.install(python, lock, on_package)
-        if engine == "cpu" and not _can_install(python, last):
-            # No CPU build of torch for this Python in this pip's sight. The default build computes on CPUs too, but
-            # brings its CUDA libraries along.
-            last = REQUIREMENTS / "engine-cpu-torch-cuda.txt"
-            require_space("torch with its CUDA libraries", CUDA_TORCH_BYTES, environment)
-        pip.install(python, last, on_package)
 
 
 def _can_install(python: Path, lock: Path) -> bool:

@@ -37,7 +37,7 @@ def set_up_project(directory: Path, lock: Path) -> None:
         MachineError: with what to do.
     """
     total, seen = pip.packages(lock), 0
-    print(f"the project's environment: {total} packages, 0.2 GB to download, 1 GB in {directory.name}", flush=True)
+    print(f"the project's environment: 0.2 GB to download, 1 GB in {directory.name}, about a minute", flush=True)
     python, shows = make(directory), sys.stdout.isatty()
 
     def show(package: str) -> None:

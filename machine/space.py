@@ -9,8 +9,8 @@ from machine.errors import MachineError
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 _GB = 10**9
-# Beside what the CPU engine takes: torch's default build for Linux.
-CUDA_TORCH_BYTES = 8 * _GB
+# What the CPU engine takes more with torch's default build, which brings its CUDA libraries.
+CUDA_TORCH_BYTES = 7 * _GB
 
 
 @dataclass(frozen=True)
