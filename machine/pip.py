@@ -58,7 +58,8 @@ def install(python: Path, lock: Path, on_package: Callable[[str], None]) -> None
                         at = match["package"]
                         on_package(at)
                     elif line.startswith("Installing collected packages"):
-                        on_package(UNPACKING)
+                        at = UNPACKING
+                        on_package(at)
             except BaseException:
                 pip.terminate()
                 raise
@@ -67,7 +68,7 @@ def install(python: Path, lock: Path, on_package: Callable[[str], None]) -> None
 
 
 def explain(lock_name: str, at: str, output: Sequence[str]) -> str:
-    """Why pip failed. ``at``: the last package it came to; ``output``: its lines."""
+    """Why pip failed. ``at``: the last package it came to, or UNPACKING; ``output``: its lines."""
     whole = "\n".join(output)
     errors = [line.removeprefix("ERROR: ") for line in output if line.startswith("ERROR:")] or list(output[-1:])
     if match := _NOT_FOUND.search(whole):
