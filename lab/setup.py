@@ -105,9 +105,9 @@ def _digest(locks: tuple[Path, ...]) -> str:
 
 def _install(engine: str, locks: tuple[Path, ...]) -> None:
     environment = engine_environment(engine)
-    environment.parent.mkdir(parents=True, exist_ok=True)
     needed_bytes = engine_bytes(engine)
-    require_space(f"setting the {engine} engine up", needed_bytes, environment.parent)
+    require_space(f"setting the {engine} engine up", needed_bytes, environment)
+    environment.parent.mkdir(parents=True, exist_ok=True)
     python = make(environment)
     if engine == "cpu" and not _can_install(python, locks[-1]):
         # No CPU build of torch for this Python in this pip's sight. The default build computes on CPUs too, but brings

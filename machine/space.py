@@ -49,14 +49,17 @@ def complaint(command: str, engine: str, clone: Path = REPOSITORY) -> str:
 
 
 def require_space(what: str, needed_bytes: float, directory: Path) -> None:
-    """Refuse before anything is written.
+    """Refuse before anything is written; what lies in ``directory`` already counts.
 
     Raises:
-        MachineError: the drive below ``directory`` has less.
+        MachineError: its drive has less.
     """
-    free = shutil.disk_usage(directory).free
-    if free < needed_bytes:
-        raise MachineError(f"{what} takes about {needed_bytes / _GB:.1f} GB; {directory} has {free / _GB:.1f} GB free")
+    drive = next(place for place in (directory, *directory.parents) if place.exists())
+    free, wanted = shutil.disk_usage(drive).free, needed_bytes - _size_bytes(directory)
+    if free < wanted:
+        raise MachineError(
+            f"{what} takes {wanted / _GB:.1f} GB; {directory} has {free / _GB:.1f} GB free: make room there"
+        )
 
 
 def engine_bytes(engine: str) -> int:
@@ -67,10 +70,8 @@ def engine_bytes(engine: str) -> int:
 def _left_to_bring(part: Part, clone: Path) -> int:
     if (clone / part.stamp).is_file():
         return 0
-    there = sum(
-        file.lstat().st_size
-        for name in part.directories
-        for file in (clone / name).rglob("*")
-        if file.is_file() and not file.is_symlink()
-    )
-    return max(0, part.needed_bytes - there)
+    return max(0, part.needed_bytes - sum(_size_bytes(clone / name) for name in part.directories))
+
+
+def _size_bytes(directory: Path) -> int:
+    return sum(file.lstat().st_size for file in directory.rglob("*"))
