@@ -94,7 +94,7 @@ def test_without_a_network_the_message_says_so_and_what_to_do(elsewhere: Path) -
 
 def test_a_full_drive_is_refused_before_anything_is_written(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(setup, "engine_bytes", lambda engine: 2**60)
-    with pytest.raises(MachineError, match="setting the cuda engine up takes about"):
+    with pytest.raises(MachineError, match="setting the cuda engine up takes "):
         set_up("cuda")
     assert not (elsewhere / "engine-cuda").exists()
 
