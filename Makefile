@@ -4,17 +4,21 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/complete
+# Once the environment stands, its own Python is the one that counts.
+BASE = $(if $(wildcard $(STAMP)),$(or $(wildcard $(PY)),$(PYTHON)),$(PYTHON))
+# The look at the machine comes before what it may refuse.
+.NOTPARALLEL:
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-lab: $(STAMP) ## set up a real engine, run the experiment, print the verdict (LONG=1: one 8k-token document as well)
+lab: look-lab $(STAMP) ## set up a real engine, run the experiment, print the verdict (LONG=1: one 8k-token document as well)
 	@$(PY) -m lab run
 ifdef LONG
 	@$(PY) -m lab run --pool-tokens 8704 --document-tokens 7986 --repeats 1 --no-control --output lab/results/latest-long.json
 endif
 
-test: check browser site ## all checks and tests, the real engine and a real browser included
+test: look-test check site ## all checks and tests, the real engine and a real browser included
 	@$(PY) -m lab setup
 	@$(PY) -m pytest
 
@@ -23,7 +27,7 @@ check: $(STAMP) ## formatting, lint and types
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy
 
-bench: $(STAMP) ## ratios, each measured in one run: our client against vLLM's own, the size command, diagnose against grep, the course against marimo's export
+bench: look-bench $(STAMP) ## ratios, each measured in one run: our client against vLLM's own, the size command, diagnose against grep, the course against marimo's export
 	@$(PY) -m lab setup
 	-@$(PY) -m bench.client
 	-@$(PY) -m bench.size
@@ -36,15 +40,17 @@ lock: ## resolve the requirements anew (needs uv)
 clean: ## delete everything that was set up or built here
 	rm -rf $(VENV) .lab site/dist site/.cache
 
-$(STAMP): requirements/project.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "kvtiers needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try make PYTHON=python3.12"; exit 1; }
-	@echo "setting up the project's environment in $(VENV)"
-	@$(PYTHON) -m venv $(VENV)
-	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r requirements/project.txt
-	@touch $@
+# What this machine lacks for a target, before anything is downloaded.
+look-%: FORCE
+	@command -v $(BASE) >/dev/null || { echo "no $(BASE) on PATH: install Python 3.11 to 3.13, or make PYTHON=python3.12"; exit 1; }
+	@$(BASE) -m machine $*
 
-# the course: targets course, browser, bench-course
+$(STAMP): requirements/project.txt | look-check
+	@$(PYTHON) -m machine.environment
+
+FORCE:
+
+# the course: targets course, site, bench-course
 include site/course.mk
 
-.PHONY: help lab test check bench lock clean
+.PHONY: help lab test check bench lock clean FORCE

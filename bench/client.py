@@ -25,9 +25,9 @@ from lab.documents import TokenSource, ordinary_ids
 from lab.launch import Knobs
 from lab.local_run import DEFAULT_START_TIMEOUT_S, Directories, LocalRun, launches, pool_of, running
 from lab.paths import LOGS, engine_python
+from lab.ports import reserved_ports
 from lab.presets import PRESETS
 
-PORT = 8160
 PROMPTS = 16
 VOCABULARY = 2048
 MAX_TOKENS = 4
@@ -41,9 +41,9 @@ MAX_DISAGREEMENT = 0.10
 def main() -> int:
     """Print the table; 1 when a target is missed."""
     knobs = Knobs()
-    wanted = LocalRun(PRESETS["tiny"], knobs, port=PORT)
-    with run_directory(Path(tempfile.gettempdir())) as sockets:
-        control = launches(wanted, pool_of(wanted), Directories(sockets, sockets), direct_io=False)[1]
+    wanted = LocalRun(PRESETS["tiny"], knobs)
+    with run_directory(Path(tempfile.gettempdir())) as sockets, reserved_ports(len(wanted.arms)) as ports:
+        control = launches(wanted, pool_of(wanted), Directories(sockets, sockets), ports, direct_io=False)[1]
         with (
             running([control], LOGS / "bench", DEFAULT_START_TIMEOUT_S) as (engine,),
             vllm_client(engine.url) as theirs,

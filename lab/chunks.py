@@ -12,7 +12,7 @@ from pathlib import Path
 from kvtiers.units import GB, format_bytes
 from lab import page_cache
 from lab.errors import LabError
-from lab.machine import mount_of
+from machine.mounts import mount_of
 
 WRITE_TIMEOUT_S = 120.0
 _POLL_S = 0.02

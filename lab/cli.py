@@ -19,14 +19,15 @@ from lab import outcome
 from lab.check import DEFAULT_CEILING_TOKENS, DEFAULT_DOCUMENT_TOKENS, Check, State, run_check
 from lab.errors import LabError
 from lab.launch import DEFAULT_POOL_TOKENS, Knobs
-from lab.local_run import DEFAULT_CACHE_ROOT, DEFAULT_PORT, DEFAULT_START_TIMEOUT_S, LocalRun, dry_run, run_local
-from lab.machine import gpu_name
+from lab.local_run import DEFAULT_CACHE_ROOT, DEFAULT_START_TIMEOUT_S, LocalRun, dry_run, run_local
 from lab.paths import LATEST
 from lab.presets import PRESETS, choose
 from lab.progress import say
 from lab.report import save_chart, show
 from lab.setup import set_up
 from lab.url_run import UrlRun, run_url
+from machine.errors import MachineError
+from machine.gpu import engine_for
 
 INTERRUPTED = 130
 _STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -64,7 +65,9 @@ def run(
     ] = False,
     cache_dir: Annotated[Path, typer.Option(help="On the drive under test.")] = DEFAULT_CACHE_ROOT,
     drive_gb_per_s: Annotated[float | None, typer.Option(help="Read bandwidth you measured, for the ceiling.")] = None,
-    port: Annotated[int, typer.Option(min=1024, max=65534, help="First of two ports on 127.0.0.1.")] = DEFAULT_PORT,
+    port: Annotated[
+        int | None, typer.Option(min=1024, max=65534, help="First of two ports on 127.0.0.1. [default: free ones]")
+    ] = None,
     start_timeout: Annotated[
         float, typer.Option(help="Seconds an engine may take to start.")
     ] = DEFAULT_START_TIMEOUT_S,
@@ -169,18 +172,16 @@ def main() -> None:
         signal.signal(number, _interrupt)
     try:
         app(standalone_mode=True)
-    except (LabError, KvtiersError) as error:
+    except (LabError, KvtiersError, MachineError) as error:
         _fail(str(error), 1)
     except _Interrupted:
         _fail("interrupted: the engines are stopped, no result was written", INTERRUPTED)
 
 
 def _engine(name: str) -> str:
-    if name == "auto":
-        return "cuda" if gpu_name() else "cpu"
-    if name not in ("cpu", "cuda"):
+    if name not in ("cpu", "cuda", "auto"):
         raise LabError(f"--engine must be cpu, cuda or auto, got {name!r}")
-    return name
+    return engine_for(name)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:

@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ import httpx
 from kvtiers.log_lines import strip_ansi
 from lab.errors import LabError
 from lab.launch import HOST, Launch
+from lab.ports import require_free_port
 
 # Lines every start goes through, in this order; the start's progress bar counts them.
 MILESTONES = (
@@ -162,22 +162,6 @@ def wait_until_healthy(
             engine.give_up(timeout_s)
             on_progress(engine, *engine.progress())
         time.sleep(_POLL_S)
-
-
-def require_free_port(port: int) -> None:
-    """Fail early and clearly rather than a minute later inside the engine.
-
-    Raises:
-        LabError: when something listens there.
-    """
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError as error:
-            raise LabError(
-                f"port {port} on {HOST} is in use: stop what listens there, or pass --port with two free ports in a row"
-            ) from error
 
 
 def meaningful_lines(log: str, limit: int = 6) -> list[str]:

@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from kvtiers.units import GIB
 from lab.errors import LabError
 from lab.paths import ENGINES
 from lab.presets import Preset
+from machine.limits import usable_threads
 
 HOST = "127.0.0.1"
 DEFAULT_POOL_TOKENS = 2700
@@ -169,8 +169,8 @@ def plan(
 
 
 def engine_threads() -> int:
-    """Compute threads of a CPU engine: every core this process may use but one, which the client needs."""
-    return max(1, len(os.sched_getaffinity(0)) - 1)
+    """Compute threads of a CPU engine: all that this process may use but one, which the client needs."""
+    return max(1, usable_threads() - 1)
 
 
 def _cpu_environment(pool: Pool) -> dict[str, str]:

@@ -13,19 +13,20 @@ from kvtiers.results import Arm, EngineRun, Mode, Model, Result, Settings
 from lab.chunks import ChunkFiles, check_cache_root, run_directory, supports_direct_io
 from lab.client import Client
 from lab.documents import Document, TokenSource, ordinary_ids, read_documents
-from lab.engine import MILESTONES, Engine, require_free_port, wait_until_healthy
+from lab.engine import MILESTONES, Engine, wait_until_healthy
 from lab.errors import LabError
 from lab.evidence import EngineLog
 from lab.launch import Knobs, Launch, Pool, Storage, engine_threads, flood_tokens, plan, pool_for
 from lab.machine import describe
 from lab.outcome import Drive, Outcome, assemble, collect, versions
 from lab.paths import LOGS, STATE, engine_python, portable
+from lab.ports import FIRST_PORT, reserved_ports
 from lab.presets import Preset
 from lab.progress import add_bar, bars, say
 from lab.scenarios import FLOODS, Experiment, Server
 from lab.setup import engine_versions, refuse_known_bad
+from machine.memory import engines_that_fit
 
-DEFAULT_PORT = 8100
 DEFAULT_CACHE_ROOT = STATE / "cache"
 DEFAULT_START_TIMEOUT_S = 300.0
 _STAND_IN = Path("/RUN")
@@ -35,13 +36,13 @@ _LIMIT_SLACK = 1.25
 
 @dataclass(frozen=True)
 class LocalRun:
-    """What to run and where."""
+    """What to run and where. ``port``: the first of the arms' ports; None: free ones are chosen."""
 
     preset: Preset
     knobs: Knobs
     document_paths: tuple[Path, ...] = ()
     cache_root: Path = DEFAULT_CACHE_ROOT
-    port: int = DEFAULT_PORT
+    port: int | None = None
     start_timeout_s: float = DEFAULT_START_TIMEOUT_S
     drive_gb_per_s: float | None = None
 
@@ -62,7 +63,9 @@ class Directories:
 def dry_run(wanted: LocalRun) -> list[Launch]:
     """Exactly what would be started, with a stand-in for the run's own directory. Starts and makes nothing."""
     directories = Directories(_STAND_IN / "chunks", _STAND_IN / "sockets")
-    return launches(wanted, pool_of(wanted), directories, direct_io=not wanted.knobs.page_cache)
+    first = wanted.port or FIRST_PORT
+    ports = range(first, first + len(wanted.arms))
+    return launches(wanted, pool_of(wanted), directories, ports, direct_io=not wanted.knobs.page_cache)
 
 
 def pool_of(wanted: LocalRun) -> Pool:
@@ -71,8 +74,10 @@ def pool_of(wanted: LocalRun) -> Pool:
     return pool_for(wanted.knobs, wanted.preset.block_tokens, kv_bytes)
 
 
-def launches(wanted: LocalRun, pool: Pool, directories: Directories, direct_io: bool) -> list[Launch]:
-    """One engine an arm, on ports in a row."""
+def launches(
+    wanted: LocalRun, pool: Pool, directories: Directories, ports: Sequence[int], *, direct_io: bool
+) -> list[Launch]:
+    """One engine an arm, each on its port."""
     storage = Storage(directories.chunks, _LIMIT_SLACK * _bytes_written(wanted, pool), direct_io)
     return [
         plan(
@@ -81,11 +86,11 @@ def launches(wanted: LocalRun, pool: Pool, directories: Directories, direct_io: 
             pool,
             wanted.knobs,
             python=engine_python(wanted.preset.engine),
-            port=wanted.port + offset,
+            port=port,
             storage=storage,
             runtime=directories.sockets,
         )
-        for offset, arm in enumerate(wanted.arms)
+        for arm, port in zip(wanted.arms, ports, strict=True)
     ]
 
 
@@ -121,15 +126,17 @@ def run_local(wanted: LocalRun) -> Result:
     pool = pool_for(knobs, preset.block_tokens, spec.bytes_per_token)
     check_cache_root(wanted.cache_root, _bytes_written(wanted, pool))
     outcome, engine_runs, drive = Outcome(), [], None
-    with run_directory(wanted.cache_root) as chunks, run_directory(Path(tempfile.gettempdir())) as sockets:
+    with (
+        run_directory(wanted.cache_root) as chunks,
+        run_directory(Path(tempfile.gettempdir())) as sockets,
+        reserved_ports(len(wanted.arms), wanted.port) as ports,
+    ):
         direct_io = not knobs.page_cache and supports_direct_io(chunks)
         chunk_files = ChunkFiles(chunks, knobs.chunk_tokens * spec.bytes_per_token, direct_io)
         source = TokenSource(ordinary_ids(int(config["vocab_size"])), knobs.seed)
-        planned = launches(wanted, pool, Directories(chunks, sockets), direct_io)
-        for launch in planned:
-            require_free_port(launch.port)
+        planned = launches(wanted, pool, Directories(chunks, sockets), ports, direct_io=direct_io)
         experiment = None
-        for group in _side_by_side(preset, planned):
+        for group in _groups(preset, pool, planned):
             with running(group, LOGS, wanted.start_timeout_s) as engines, contextlib.ExitStack() as clients:
                 engine_runs += [_engine_run(engine) for engine in engines]
                 servers = [_server(engine, preset, chunk_files, clients) for engine in engines]
@@ -174,9 +181,24 @@ def _bytes_written(wanted: LocalRun, pool: Pool) -> float:
     return rounds * tokens * pool.kv_bytes_per_token
 
 
-def _side_by_side(preset: Preset, planned: Sequence[Launch]) -> list[Sequence[Launch]]:
-    """On CPUs both arms are up at once and take turns, which cancels drift; a GPU's memory is for one of them."""
-    return [planned] if preset.engine == "cpu" else [[launch] for launch in planned]
+def _groups(preset: Preset, pool: Pool, planned: Sequence[Launch]) -> list[Sequence[Launch]]:
+    """Engines that are up at once. On CPUs both arms are, and take turns, which cancels drift, where memory holds both;
+    a GPU's memory is for one of them.
+
+    Raises:
+        MachineError: memory holds no engine at all.
+    """
+    if preset.engine == "cuda":
+        return [[launch] for launch in planned]
+    if engines_that_fit(pool.total_bytes + _weight_bytes(preset)) >= len(planned):
+        return [planned]
+    say("memory holds one engine at a time: the arms run one after the other, and a drift of the machine would show")
+    return [[launch] for launch in planned]
+
+
+def _weight_bytes(preset: Preset) -> int:
+    """Of a model directory; 0 for one that is still to be downloaded."""
+    return sum(file.stat().st_size for file in Path(preset.model).glob("*.safetensors"))
 
 
 def _engine_run(engine: Engine) -> EngineRun:

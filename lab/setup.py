@@ -5,23 +5,19 @@ The engine brings 150 packages that would fight with the project's own, so it ne
 
 import hashlib
 import json
-import re
-import shutil
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from kvtiers.units import GIB, format_bytes
 from kvtiers.version_pairs import known_pairs, verdict
 from lab.errors import LabError
 from lab.paths import ENGINES, REQUIREMENTS, engine_environment, engine_python
 from lab.presets import Preset
-from lab.progress import Bar, add_bar, bars, say
+from lab.progress import add_bar, bars, say
+from machine import pip
+from machine.environment import make
+from machine.space import CUDA_TORCH_BYTES, engine_bytes, require_space
 
-SUPPORTED_PYTHONS = ((3, 11), (3, 12), (3, 13))
-NEEDED_BYTES = {"cpu": 4 * GIB, "cuda": 16 * GIB}
-_PACKAGE_LINE = re.compile(r"^(?:Collecting|Requirement already satisfied:) (?P<package>[^\s=]+)")
 _ASK_VERSIONS = """
 import importlib.metadata as metadata, json, platform
 def version(*names):
@@ -50,7 +46,8 @@ def set_up(engine: str, preset: Preset | None = None) -> None:
     """Make the engine's environment and, for the embedded preset, its model. Does nothing where both are complete.
 
     Raises:
-        LabError: no network, no fitting Python, no space: with what to do. Running it again resumes.
+        MachineError: no network, no space: with what to do. Running it again resumes.
+        LabError: the model could not be made.
     """
     locks = _locks(engine)
     stamp = engine_environment(engine) / "complete.json"
@@ -107,67 +104,31 @@ def _digest(locks: tuple[Path, ...]) -> str:
 
 
 def _install(engine: str, locks: tuple[Path, ...]) -> None:
-    environment, python = engine_environment(engine), engine_python(engine)
-    if environment.exists() and not _runs(python):
-        say(f"the {engine} engine's environment is broken: building it anew")
-        shutil.rmtree(environment)
-    _check_space(environment.parent, NEEDED_BYTES[engine])
-    if not environment.exists():
-        _run_or_explain([str(_fitting_python()), "-m", "venv", str(environment)], "making a virtual environment")
+    environment = engine_environment(engine)
+    needed_bytes = engine_bytes(engine)
+    require_space(f"setting the {engine} engine up", needed_bytes, environment)
+    environment.parent.mkdir(parents=True, exist_ok=True)
+    python = make(environment)
+    if engine == "cpu" and not _can_install(python, locks[-1]):
+        # No CPU build of torch for this Python in this pip's sight. The default build computes on CPUs too, but brings
+        # its CUDA libraries along.
+        locks = (*locks[:-1], REQUIREMENTS / "engine-cpu-torch-cuda.txt")
+        needed_bytes += CUDA_TORCH_BYTES
+        require_space("the CPU engine with torch's default build, which brings CUDA,", needed_bytes, environment)
+        say("torch's default build: 2.7 GB to download, CUDA libraries included (pip sees no CPU build here)")
     with bars() as progress:
-        bar = add_bar(progress, f"{engine} engine: install", sum(_packages(lock) for lock in locks))
-        *needed, last = locks
-        for lock in needed:
-            _pip_install(python, lock, bar)
-        if engine == "cpu" and not _can_install(python, last):
-            # No CPU build of torch for this Python in this pip's sight. The default build computes on CPUs too, but
-            # brings its CUDA libraries along.
-            last = REQUIREMENTS / "engine-cpu-torch-cuda.txt"
-            _check_space(environment, NEEDED_BYTES["cpu"])
-        _pip_install(python, last, bar)
+        bar = add_bar(progress, f"{engine} engine: install", sum(pip.packages(lock) for lock in locks))
 
+        def on_package(name: str) -> None:
+            bar.note(name)
+            bar.advance(name != pip.UNPACKING)
 
-def _pip_install(python: Path, lock: Path, bar: Bar) -> None:
-    """Install exactly what the lock lists. pip skips what is already there, so a broken-off installation resumes."""
-    command = _pip_command(python, lock)
-    output: list[str] = []
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as pip:
-        assert pip.stdout is not None
-        try:
-            for line in pip.stdout:
-                output.append(line)
-                if match := _PACKAGE_LINE.match(line):
-                    bar.advance()
-                    bar.note(match["package"])
-                elif line.startswith("Installing collected packages"):
-                    bar.note("unpacking")
-        except BaseException:
-            pip.terminate()
-            raise
-    if pip.returncode:
-        raise LabError(_explain_pip(lock.name, output))
+        for lock in locks:
+            pip.install(python, lock, on_package)
 
 
 def _can_install(python: Path, lock: Path) -> bool:
-    command = [*_pip_command(python, lock), "--dry-run"]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
-
-
-def _pip_command(python: Path, lock: Path) -> list[str]:
-    command = [str(python), "-m", "pip", "install", "--no-deps", "--require-hashes", "--only-binary", ":all:"]
-    return [*command, "--progress-bar", "off", "--disable-pip-version-check", "-r", str(lock)]
-
-
-def _explain_pip(lock_name: str, output: list[str]) -> str:
-    errors = [line.strip() for line in output if line.startswith("ERROR:")] or [line.strip() for line in output[-2:]]
-    hint = "Running the same command again resumes where it broke off."
-    if any(word in line for line in output for word in ("Retrying", "Could not find a version", "ConnectionError")):
-        hint = "pip cannot reach a package index: check the network or proxy. " + hint
-    return f"installing {lock_name} failed: {' '.join(errors)[-400:]}\n{hint}"
-
-
-def _packages(lock: Path) -> int:
-    return sum("==" in line for line in lock.read_text().splitlines())
+    return subprocess.run(pip.command(python, lock, "--dry-run"), capture_output=True, check=False).returncode == 0
 
 
 def _make_model(directory: Path) -> None:
@@ -183,30 +144,3 @@ def _run_or_explain(command: list[str], doing: str) -> None:
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines()[-2:]
         raise LabError(f"{doing} failed: {' '.join(lines)}")
-
-
-def _runs(python: Path) -> bool:
-    try:
-        return subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0
-    except OSError:
-        return False
-
-
-def _fitting_python() -> Path:
-    """This interpreter if the engine runs on it, else the newest fitting one on PATH."""
-    if sys.version_info[:2] in SUPPORTED_PYTHONS:
-        return Path(sys.executable)
-    for major, minor in reversed(SUPPORTED_PYTHONS):
-        if found := shutil.which(f"python{major}.{minor}"):
-            return Path(found)
-    names = ", ".join(f"{major}.{minor}" for major, minor in SUPPORTED_PYTHONS)
-    raise LabError(f"the engine runs on Python {names}; this is {sys.version.split()[0]} and PATH has none of them")
-
-
-def _check_space(directory: Path, needed_bytes: int) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
-    free = shutil.disk_usage(directory).free
-    if free < needed_bytes:
-        raise LabError(
-            f"setting the engine up takes about {format_bytes(needed_bytes)}; {directory} has {format_bytes(free)} free"
-        )

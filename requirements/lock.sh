@@ -6,5 +6,5 @@ compile() { uv pip compile --generate-hashes --no-emit-index-url --no-header --n
 
 compile --universal --python-version 3.11 project.in -o project.txt
 compile --universal --python-version 3.11 --no-build --override engine-cpu.override engine-cpu.in -o engine-cpu.txt
-compile --python-platform x86_64-manylinux_2_28 --python-version 3.12 engine-cuda.in -o engine-cuda.txt
+compile --universal --python-version 3.11 --no-build --override engine-cuda.override engine-cuda.in -o engine-cuda.txt
 echo "engine-cpu-torch.txt and engine-cpu-torch-cuda.txt are edited by hand: which build of torch pip sees differs by machine"

@@ -26,7 +26,7 @@ ALL_PAGES = ["", *(f"{page}/" for page in (*LESSONS, *READING))]
 def chromium() -> str:
     found = shutil.which("chromium") or shutil.which("google-chrome")
     if found is None:
-        pytest.fail("no Chromium on PATH: `make browser` installs it where it can", pytrace=False)
+        pytest.fail("no Chromium on PATH: `make test` installs it where it can", pytrace=False)
     return found
 
 

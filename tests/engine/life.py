@@ -18,6 +18,7 @@ from lab.engine import Engine, wait_until_healthy
 from lab.evidence import EngineLog
 from lab.launch import Knobs, Launch
 from lab.local_run import Directories, LocalRun, launches, pool_of
+from lab.ports import reserved_ports
 from lab.presets import PRESETS
 
 DOCUMENT_TOKENS, VOCABULARY = 1330, 2048
@@ -125,14 +126,15 @@ def connector(**values: object) -> Change:
 
 
 @contextmanager
-def alive(port: int, logs: Path, wanted: dict[Path, Sequence[Change]]) -> Iterator[list[Life]]:
+def alive(logs: Path, wanted: dict[Path, Sequence[Change]]) -> Iterator[list[Life]]:
     """The lab's engine with LMCache, one for each chunk directory with its changes, started side by side."""
     with ExitStack() as stack:
         sockets = stack.enter_context(run_directory(Path(tempfile.gettempdir())))
+        ports = stack.enter_context(reserved_ports(len(wanted)))
         lives = []
-        for offset, (directory, changes) in enumerate(wanted.items()):
-            run = LocalRun(PRESETS["tiny"], Knobs(control=False), port=port + offset)
-            (launch,) = launches(run, pool_of(run), Directories(directory, sockets), direct_io=False)
+        run = LocalRun(PRESETS["tiny"], Knobs(control=False))
+        for port, (directory, changes) in zip(ports, wanted.items(), strict=True):
+            (launch,) = launches(run, pool_of(run), Directories(directory, sockets), [port], direct_io=False)
             for change in changes:
                 launch = change(launch)
             engine = stack.enter_context(Engine(launch, logs / f"{directory.name}.log"))

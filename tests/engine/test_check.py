@@ -16,10 +16,10 @@ from lab.chunks import run_directory
 from lab.engine import Engine
 from lab.launch import Knobs, Launch
 from lab.local_run import DEFAULT_CACHE_ROOT, Directories, LocalRun, launches, pool_of, running
+from lab.ports import reserved_ports
 from lab.presets import PRESETS
 
 pytestmark = pytest.mark.engine
-PORT = 8230
 START_TIMEOUT_S = 300.0
 Arms = dict[Arm, Launch]
 Fault = Callable[[Arms], Launch]
@@ -27,9 +27,13 @@ Fault = Callable[[Arms], Launch]
 
 @contextmanager
 def engine(fault: Fault, logs: Path) -> Iterator[Engine]:
-    wanted = LocalRun(PRESETS["tiny"], Knobs(), port=PORT)
-    with run_directory(DEFAULT_CACHE_ROOT) as chunks, run_directory(Path(tempfile.gettempdir())) as sockets:
-        planned = launches(wanted, pool_of(wanted), Directories(chunks, sockets), direct_io=False)
+    wanted = LocalRun(PRESETS["tiny"], Knobs())
+    with (
+        run_directory(DEFAULT_CACHE_ROOT) as chunks,
+        run_directory(Path(tempfile.gettempdir())) as sockets,
+        reserved_ports(len(wanted.arms)) as ports,
+    ):
+        planned = launches(wanted, pool_of(wanted), Directories(chunks, sockets), ports, direct_io=False)
         with running([fault({launch.arm: launch for launch in planned})], logs, START_TIMEOUT_S) as (started,):
             yield started
 

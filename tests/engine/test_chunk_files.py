@@ -13,7 +13,6 @@ from lab.local_run import DEFAULT_CACHE_ROOT
 from tests.engine.life import CHUNK_BYTES, CHUNKS, FLOODS, HELD_TOKENS, Answer, alive, connector, wired
 
 pytestmark = pytest.mark.engine
-PORT = 8240
 NAMES = ("damaged", "cut short", "deleted")
 ALL_LOADED = (HELD_TOKENS, HELD_TOKENS, HELD_TOKENS)
 
@@ -38,7 +37,7 @@ def lives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lives]:
     logs = tmp_path_factory.mktemp("lives")
     with run_directory(DEFAULT_CACHE_ROOT) as disk, run_directory(DEFAULT_CACHE_ROOT) as directory:
         plan = Plan(Wiring.DIRECTORY, "tiny", cpu_gib=1, disk_path=str(directory))
-        with alive(PORT, logs, {disk: (), directory: [wired(plan)]}) as (first, shared):
+        with alive(logs, {disk: (), directory: [wired(plan)]}) as (first, shared):
             cold = first.store(*NAMES)
             directory_cold = shared.store("damaged")["damaged"]
             first.store(*FLOODS)
@@ -48,7 +47,7 @@ def lives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lives]:
             again = {name: first.ask(name, Step.SSD_REUSE) for name in NAMES}
             chunks = first.chunks
         fail = connector(kv_load_failure_policy="fail")
-        with alive(PORT, logs, {disk: [fail], directory: [wired(plan)]}) as (second, shared):
+        with alive(logs, {disk: [fail], directory: [wired(plan)]}) as (second, shared):
             kept = sum(path.exists() for path in chunks["damaged"])
             local_disk_restarted = second.ask("damaged", Step.COLD)
             directory_restarted = shared.ask("damaged", Step.SSD_REUSE)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,19 +20,24 @@ from lab.engine import Engine
 from lab.launch import Knobs
 from lab.local_run import DEFAULT_CACHE_ROOT, Directories, LocalRun, launches, pool_of, running
 from lab.paths import LOGS, REPOSITORY, engine_python
+from lab.ports import reserved_ports
 from lab.presets import PRESETS
 
 pytestmark = pytest.mark.engine
-# Not the default ports: a lab run of the user's own may be going on.
-PORT = 8140
 START_TIMEOUT_S = 300.0
+
+
+# Every process of these tests' runs inherits it: another run, here or in another clone, may be going on.
+MARK = f"KVTIERS_TEST_RUN={uuid.uuid4()}"
 
 
 def lab(*arguments: str) -> subprocess.Popen[str]:
     assert engine_python("cpu").exists(), "the engine is not set up: run python -m lab setup --engine cpu"
+    name, _, value = MARK.partition("=")
     return subprocess.Popen(
-        [sys.executable, "-m", "lab", "run", "--engine", "cpu", "--port", str(PORT), *arguments],
+        [sys.executable, "-m", "lab", "run", "--engine", "cpu", *arguments],
         cwd=REPOSITORY,
+        env=os.environ | {name: value},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -39,15 +45,15 @@ def lab(*arguments: str) -> subprocess.Popen[str]:
 
 
 def engine_processes() -> list[str]:
-    """Command lines of engines on this test's ports, wherever they hang."""
+    """Engines that these tests' runs started, wherever they hang."""
     found = []
-    for process in Path("/proc").glob("[0-9]*/cmdline"):
+    for process in Path("/proc").glob("[0-9]*"):
         try:
-            words = process.read_bytes().split(b"\0")
+            words, variables = ((process / name).read_bytes().split(b"\0") for name in ("cmdline", "environ"))
         except OSError:
             continue
-        if str(PORT).encode() in words and b"vllm.entrypoints.openai.api_server" in words:
-            found.append(process.parent.name)
+        if MARK.encode() in variables and b"vllm.entrypoints.openai.api_server" in words:
+            found.append(process.name)
     return found
 
 
@@ -146,10 +152,10 @@ def test_reuse_from_the_page_cache_stands_beside_reuse_from_the_drive(tmp_path: 
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """An engine with LMCache that 'somebody else' started."""
     directory = tmp_path_factory.mktemp("server")
-    wanted = LocalRun(PRESETS["tiny"], Knobs(control=False), port=PORT + 5)
+    wanted = LocalRun(PRESETS["tiny"], Knobs(control=False))
     # Unix sockets need a short path, shorter than a test's own directory.
-    with run_directory(Path(tempfile.gettempdir())) as sockets:
-        group = launches(wanted, pool_of(wanted), Directories(directory / "chunks", sockets), direct_io=True)
+    with run_directory(Path(tempfile.gettempdir())) as sockets, reserved_ports(1) as ports:
+        group = launches(wanted, pool_of(wanted), Directories(directory / "chunks", sockets), ports, direct_io=True)
         with running(group, directory, START_TIMEOUT_S) as (engine,):
             yield engine
 

@@ -24,26 +24,26 @@ from lab.counters import await_deltas, read_totals
 from lab.launch import Launch
 from lab.local_run import DEFAULT_CACHE_ROOT
 from lab.paths import engine_python
+from lab.ports import reserved_ports
 from tests.engine.life import DOCUMENT_TOKENS, FLOODS, HELD_TOKENS, TIMEOUT_S, Life, alive
 
 pytestmark = pytest.mark.engine
-PORT, SERVER_PORT, HTTP_PORT = 8250, 8251, 8252
 STEPS = ("report", "report", *FLOODS, "report")
 Answers = list[tuple[tuple[int, ...], Counters]]
 
 
 @contextmanager
-def mp_server(plan: Plan, log: Path) -> Iterator[None]:
+def mp_server(plan: Plan, log: Path, port: int, http_port: int) -> Iterator[None]:
     """``lmcache server``, ready on entry, gone on exit."""
     program, *arguments = shlex.split((server_command(plan) or "").replace("\\\n", ""))
     command = [str(engine_python("cpu").parent / program), *arguments, "--disable-metrics"]
-    command += ["--port", str(SERVER_PORT), "--http-port", str(HTTP_PORT), "--supported-transfer-mode", "auto"]
+    command += ["--port", str(port), "--http-port", str(http_port), "--supported-transfer-mode", "auto"]
     environment = os.environ | {"LMCACHE_TRACK_USAGE": "false", "DO_NOT_TRACK": "1"}
     with log.open("wb") as output:
         process = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT)
     try:
         deadline = time.monotonic() + TIMEOUT_S
-        while not is_ready():
+        while not is_ready(http_port):
             assert process.poll() is None, log.read_text()[-2000:]
             assert time.monotonic() < deadline, log.read_text()[-2000:]
             time.sleep(0.1)
@@ -53,9 +53,9 @@ def mp_server(plan: Plan, log: Path) -> Iterator[None]:
         process.wait(TIMEOUT_S)
 
 
-def is_ready() -> bool:
+def is_ready(http_port: int) -> bool:
     try:
-        return httpx.get(f"http://127.0.0.1:{HTTP_PORT}/healthcheck").status_code == httpx.codes.OK
+        return httpx.get(f"http://127.0.0.1:{http_port}/healthcheck").status_code == httpx.codes.OK
     except httpx.HTTPError:
         return False
 
@@ -74,12 +74,12 @@ def ask(life: Life, names: tuple[str, ...]) -> Answers:
 def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answers]:
     """One life, and another after both processes were started anew on the same directory."""
     logs = tmp_path_factory.mktemp("mp")
-    with run_directory(DEFAULT_CACHE_ROOT) as directory:
+    with run_directory(DEFAULT_CACHE_ROOT) as directory, reserved_ports(2) as ports:
         plan = Plan(Wiring.MP_SERVER, "tiny", cpu_gib=1, disk_path=str(directory))
 
         def wired(launch: Launch) -> Launch:
             at = launch.command.index("--kv-transfer-config") + 1
-            config = connector(plan) | {"kv_connector_extra_config": {"lmcache.mp.port": SERVER_PORT}}
+            config = connector(plan) | {"kv_connector_extra_config": {"lmcache.mp.port": ports[0]}}
             ours = {name for name in launch.environment if name.startswith("LMCACHE_")} - {"LMCACHE_TRACK_USAGE"}
             kept = {name: value for name, value in launch.environment.items() if name not in {*ours, "PYTHONPATH"}}
             command = (*launch.command[:at], json.dumps(config), *launch.command[at + 1 :])
@@ -87,7 +87,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answers]:
 
         answers = {}
         for name, documents in (("first life", STEPS), ("second life", ("report",))):
-            with mp_server(plan, logs / "server.log"), alive(PORT, logs, {directory: [wired]}) as (life,):
+            with mp_server(plan, logs / "server.log", *ports), alive(logs, {directory: [wired]}) as (life,):
                 answers[name] = ask(life, documents)
         return answers
 

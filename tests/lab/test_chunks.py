@@ -6,7 +6,7 @@ import pytest
 from lab import page_cache
 from lab.chunks import ChunkFiles, check_cache_root, run_directory, supports_direct_io
 from lab.errors import LabError
-from lab.machine import mount_of
+from machine.mounts import mount_of
 
 
 def test_memory_and_the_root_are_no_drives(tmp_path: Path) -> None:

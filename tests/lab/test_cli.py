@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from kvtiers.results import dump
-from lab.engine import require_free_port
 from lab.errors import LabError
 from lab.paths import REPOSITORY
+from lab.ports import reserved_ports
 from tests.core.builders import evidence, result, with_sample
 
 
@@ -90,5 +90,5 @@ def test_a_taken_port_is_named() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(LabError, match=f"port {port} on 127.0.0.1 is in use"):
-            require_free_port(port)
+        with pytest.raises(LabError, match=f"port {port} on 127.0.0.1 is in use"), reserved_ports(1, port):
+            pass

@@ -1,0 +1,25 @@
+"""One look at the machine before a command: everything that is missing, told at once, before anything is downloaded."""
+
+from machine import kinds, memory, needs, packages, space
+from machine.commands import WITH_ENGINE
+from machine.errors import MachineError
+from machine.gpu import engine_for
+
+
+def look(command: str, wanted_engine: str) -> None:
+    """Returns when ``make command`` can run here; what root may bring with apt has been brought then.
+
+    Raises:
+        MachineError: it can't; the message lists why, and what to do.
+    """
+    engine = engine_for(wanted_engine) if command in WITH_ENGINE else ""
+    if remark := kinds.remark(kinds.this_kind(), command, engine):
+        print(remark, flush=True)
+    lacking = needs.missing(command, engine)
+    short = [text for text in (space.complaint(command, engine), memory.complaint(command, engine)) if text]
+    if short:
+        raise MachineError("\n".join([*short, *([packages.listed(lacking, command)] if lacking else [])]))
+    if lacking:
+        packages.bring(lacking, command)
+        if still := needs.missing(command, engine):
+            raise MachineError(f"installed, and not found all the same: {', '.join(need.what for need in still)}")

@@ -1,0 +1,77 @@
+"""Space on the drive: what each command sets up, how large it grows, and how much of it is there already."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from machine.commands import COMMANDS, SITE, WITH_ENGINE
+from machine.errors import MachineError
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+_GB = 10**9
+# What the CPU engine takes more with torch's default build, which brings its CUDA libraries.
+CUDA_TORCH_BYTES = 7 * _GB
+
+
+@dataclass(frozen=True)
+class Part:
+    """Something set up below the clone. ``needed_bytes``: all of it, with what is downloaded on the way.
+
+    ``stamp``: the file that says it is complete. ``engine``: only with this one; empty text: with any.
+    """
+
+    what: str
+    directories: tuple[str, ...]
+    needed_bytes: int
+    stamp: str
+    commands: frozenset[str]
+    engine: str = ""
+
+
+# du of each on Linux x86_64 with Python 3.11, rounded up, and for the engines pip's downloads beside it.
+PARTS = (
+    Part("the project's environment", (".venv",), 1_300_000_000, ".venv/complete", COMMANDS),
+    Part("the course", ("site/.cache", "site/dist"), 900_000_000, "site/dist/index.html", SITE | {"test"}),
+    Part("the CPU engine", (".lab/engine-cpu",), 4 * _GB, ".lab/engine-cpu/complete.json", WITH_ENGINE, "cpu"),
+    Part("the CUDA engine", (".lab/engine-cuda",), 17 * _GB, ".lab/engine-cuda/complete.json", WITH_ENGINE, "cuda"),
+)
+
+
+def complaint(command: str, engine: str, clone: Path = REPOSITORY) -> str:
+    """What does not fit on the clone's drive, in one line; empty text where all of it does."""
+    wanted = [part for part in PARTS if command in part.commands and part.engine in ("", engine)]
+    needed = {part.what: _left_to_bring(part, clone) for part in wanted}
+    free = shutil.disk_usage(clone).free
+    if sum(needed.values()) <= free:
+        return ""
+    parts = ", ".join(f"{what} {size / _GB:.1f} GB" for what, size in needed.items() if size)
+    return f"make {command} sets up {parts}; {clone} has {free / _GB:.1f} GB free: make room there"
+
+
+def require_space(what: str, needed_bytes: float, directory: Path) -> None:
+    """Refuse before anything is written; what lies in ``directory`` already counts.
+
+    Raises:
+        MachineError: its drive has less.
+    """
+    drive = next(place for place in (directory, *directory.parents) if place.exists())
+    free, wanted = shutil.disk_usage(drive).free, needed_bytes - _size_bytes(directory)
+    if free < wanted:
+        raise MachineError(
+            f"{what} takes {wanted / _GB:.1f} GB; {directory} has {free / _GB:.1f} GB free: make room there"
+        )
+
+
+def engine_bytes(engine: str) -> int:
+    """What setting this engine up takes."""
+    return next(part.needed_bytes for part in PARTS if part.engine == engine)
+
+
+def _left_to_bring(part: Part, clone: Path) -> int:
+    if (clone / part.stamp).is_file():
+        return 0
+    return max(0, part.needed_bytes - sum(_size_bytes(clone / name) for name in part.directories))
+
+
+def _size_bytes(directory: Path) -> int:
+    return sum(file.lstat().st_size for file in directory.rglob("*"))

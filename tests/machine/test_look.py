@@ -1,0 +1,196 @@
+"""The look before a command: everything missing at once, and one line that brings it."""
+
+import os
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from machine import memory, needs, packages, space
+from machine.errors import MachineError
+from machine.look import look
+from machine.needs import NEEDS, Need, missing
+
+Programs = Callable[..., Path]
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Programs:
+    """PATH is a directory of this test's own, with the programs it is given."""
+
+    def make(**scripts: str) -> Path:
+        for name, script in scripts.items():
+            file = tmp_path / "bin" / name.replace("_", "-")
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(f"#!/bin/sh\n{script}\n")
+            file.chmod(file.stat().st_mode | stat.S_IXUSR)
+        return tmp_path / "bin"
+
+    monkeypatch.setenv("PATH", str(make(sh='exec /bin/sh "$@"')))
+    return make
+
+
+@pytest.fixture
+def one_need(monkeypatch: pytest.MonkeyPatch) -> Need:
+    """A program that no system has, wanted by all commands."""
+    names = {"apt": "tinything libtiny", "dnf": "tinything-libs", "pacman": "tiny"}
+    need = Need("a tiny thing", needs._any_program("tinything"), names, frozenset({"check"}))
+    monkeypatch.setattr(needs, "NEEDS", (need,))
+    return need
+
+
+def what(command: str, engine: str) -> set[str]:
+    return {need.packages["apt"].split()[0] for need in missing(command, engine)}
+
+
+def test_a_bare_machine_is_told_what_each_command_lacks(
+    programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(needs, "_FONTS", (tmp_path,))
+    browsers = {"chromium", "fonts-noto-cjk", "firefox-esr", "webkit2gtk-driver", "xvfb"}
+    assert what("test", "cpu") >= browsers
+    assert what("bench-course", "") >= {"chromium", "fonts-noto-cjk"}
+    assert not what("bench-course", "") & {"firefox-esr", "xvfb"}
+    assert not what("lab", "cpu") & {*browsers, "gcc"}
+    assert "gcc" in what("lab", "cuda")
+    assert not what("course", "") & {*browsers, "gcc", "libnuma1"}
+
+
+def test_what_is_there_is_not_asked_for(programs: Programs) -> None:
+    programs(google_chrome="exit 0", firefox="exit 0", Xvfb="exit 0", cc="exit 0", fc_list="echo Noto Sans CJK")
+    assert not what("test", "cuda") & {"chromium", "fonts-noto-cjk", "firefox-esr", "xvfb", "gcc"}
+
+
+def test_fontconfig_without_a_chinese_font_is_a_lack(programs: Programs) -> None:
+    programs(fc_list="exit 0")
+    assert "fonts-noto-cjk" in what("test", "cpu")
+
+
+def test_every_need_has_packages_for_every_manager() -> None:
+    for need in NEEDS:
+        assert set(need.packages) == {"apt", "dnf", "pacman"}
+        assert all(need.packages.values())
+
+
+@pytest.mark.parametrize(
+    ("manager", "root", "line"),
+    [
+        (
+            "apt",
+            False,
+            "sudo apt-get update && sudo apt-get install -y --no-install-recommends tinything libtiny",
+        ),
+        ("apt", True, "apt-get update && apt-get install -y --no-install-recommends tinything libtiny"),
+        ("dnf", False, "sudo dnf install -y tinything-libs"),
+        ("pacman", True, "pacman -S --needed --noconfirm tiny"),
+        ("", True, "the system's own package manager; Debian's names are: tinything libtiny"),
+    ],
+)
+def test_one_line_brings_all_of_it(one_need: Need, manager: str, root: bool, line: str) -> None:
+    assert packages.install_line([one_need, one_need], manager, root) == line
+
+
+def test_without_root_the_line_is_told_and_nothing_runs(
+    one_need: Need, programs: Programs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs(apt_get="exit 42")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(
+        MachineError, match=r"a tiny thing\nThis brings it: sudo apt-get update && sudo apt-get install"
+    ):
+        look("check", "auto")
+
+
+def test_root_without_apt_is_told_the_line(one_need: Need, programs: Programs, monkeypatch: pytest.MonkeyPatch) -> None:
+    programs(dnf="exit 42")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with pytest.raises(MachineError, match="This brings it: dnf install -y tinything-libs"):
+        look("check", "auto")
+
+
+@pytest.fixture
+def root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+
+
+@pytest.mark.usefixtures("root")
+def test_root_with_apt_gets_it_installed_and_is_told_so(
+    one_need: Need, programs: Programs, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A stand-in for apt-get: the real one would change the machine of whoever runs the tests."""
+    directory = programs(
+        apt_get='case "$*" in *tinything*) : > "${0%/*}/tinything"; /bin/chmod +x "${0%/*}/tinything";; esac'
+    )
+    look("check", "auto")
+    assert (directory / "tinything").exists()
+    assert "a tiny thing\nThis brings it: apt-get update && apt-get install" in capfd.readouterr().out
+
+
+@pytest.mark.usefixtures("root")
+def test_an_apt_that_fails_is_one_message(one_need: Need, programs: Programs) -> None:
+    programs(apt_get="echo 'E: Unable to locate package tinything' >&2; exit 100")
+    with pytest.raises(MachineError, match="that failed: E: Unable to locate package tinything\nPut it right"):
+        look("check", "auto")
+
+
+@pytest.mark.usefixtures("root")
+def test_an_apt_that_brings_nothing_is_found_out(one_need: Need, programs: Programs) -> None:
+    programs(apt_get="exit 0")
+    with pytest.raises(MachineError, match="not found all the same: a tiny thing"):
+        look("check", "auto")
+
+
+@pytest.mark.usefixtures("root")
+def test_where_space_or_memory_lacks_too_all_of_it_is_told_and_nothing_installed(
+    one_need: Need, programs: Programs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs(apt_get="exit 42")
+    monkeypatch.setattr(space, "complaint", lambda *_: "no room")
+    monkeypatch.setattr(memory, "complaint", lambda *_: "no memory")
+    with pytest.raises(MachineError, match=r"^no room\nno memory\nmake check needs, .*: a tiny thing\nThis brings it"):
+        look("check", "auto")
+
+
+def test_space_that_is_not_there_is_told_by_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: _Usage(10**9))
+    told = space.complaint("lab", "cpu", tmp_path)
+    assert told.startswith("make lab sets up the project's environment 1.3 GB, the CPU engine 4.0 GB; ")
+    assert "1.0 GB free" in told
+
+
+def test_what_is_set_up_already_needs_no_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: _Usage(2 * 10**9))
+    assert space.complaint("lab", "cpu", tmp_path)
+    for part in space.PARTS:
+        (tmp_path / part.stamp).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / part.stamp).touch()
+    assert space.complaint("lab", "cpu", tmp_path) == ""
+
+
+class _Usage:
+    def __init__(self, free: int) -> None:
+        self.free = free
+
+
+@pytest.mark.parametrize(("room", "engines"), [(None, 2), (8.0, 2), (2.8, 1)])
+def test_engines_are_up_at_once_where_memory_holds_them(
+    room: float | None, engines: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "available_memory_bytes", lambda: room and int(room * memory.GIB))
+    assert memory.engines_that_fit(memory.COUNTED_BYTES) == engines
+
+
+def test_a_larger_model_takes_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "available_memory_bytes", lambda: 4 * memory.GIB)
+    assert memory.engines_that_fit(memory.COUNTED_BYTES) == 2
+    assert memory.engines_that_fit(memory.COUNTED_BYTES + memory.GIB) == 1
+    with pytest.raises(MachineError, match=r"an engine takes 5\.\d GiB of memory, and 4\.0 GiB can be had"):
+        memory.engines_that_fit(memory.COUNTED_BYTES + 3 * memory.GIB)
+
+
+def test_too_little_memory_is_told_before_anything_is_set_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "memory_limit_bytes", lambda: memory.GIB)
+    assert "1.0 GiB: give it more" in memory.complaint("lab", "cpu")
+    assert memory.complaint("course", "") == memory.complaint("lab", "cuda") == ""
