@@ -6,7 +6,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/complete
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 lab: $(STAMP) ## set up a real engine, run the experiment, print the verdict (LONG=1: one 8k-token document as well)
 	@$(PY) -m lab run
@@ -30,6 +30,9 @@ bench: $(STAMP) ## ratios, each measured in one run: our client against vLLM's o
 	-@$(PY) -m bench.diagnose
 	-@$(MAKE) --no-print-directory bench-course
 
+fresh-machine: $(STAMP) ## prove lab, site and test on a bare Debian 12 and 13 (root, apt, debootstrap; OPTIONS=--help)
+	@$(PY) -m tests.fresh_machine $(OPTIONS)
+
 lock: ## resolve the requirements anew (needs uv)
 	@requirements/lock.sh
 
@@ -47,4 +50,4 @@ $(STAMP): requirements/project.txt
 # the course: targets course, browser, bench-course
 include site/course.mk
 
-.PHONY: help lab test check bench lock clean
+.PHONY: help lab test check bench fresh-machine lock clean
