@@ -14,7 +14,7 @@ from pathlib import Path
 
 # The first process of a namespace takes all others with it, and the last one takes the mounts. If this program itself
 # is killed, setpriv and --kill-child pass that on.
-CONTAINED = "setpriv --pdeathsig KILL unshare --mount --pid --ipc --fork --kill-child --mount-proc".split()
+CONTAINED = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--ipc", "--fork", "--kill-child", "--mount-proc"]
 ROWS, COLUMNS = 40, 120
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 

@@ -22,5 +22,5 @@ done
 
 # This shell stays, as the namespace's first process, and reaps what the command leaves behind, as an init does.
 status=0
-env -i HOME=/root TERM=xterm chroot "$system" bash --login -c "$command" || status=$?
+env -i HOME=/root TERM=xterm "$(command -v chroot)" "$system" /bin/bash --login -c "$command" || status=$?
 exit "$status"
