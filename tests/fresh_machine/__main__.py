@@ -72,8 +72,8 @@ def _prove(versions: list[str], targets: list[str], mirror: Mirror, keep: bool) 
     cores = len(os.sched_getaffinity(0))
     report = Report(date.today().isoformat(), _git("rev-parse", "HEAD"), cores, tuple(systems))
     report.write(HOME / "report.json")
-    console.print(report.table())
-    say(f"written: {HOME / 'report.json'}; all that the commands showed: {LOGS / 'fresh'}")
+    console.print(*report.tables(), sep="\n")
+    say(f"commit {report.commit[:10]}, {report.cores} cores; record: {HOME / 'report.json'}, logs: {LOGS / 'fresh'}")
     return 0 if report.passed else 1
 
 

@@ -14,9 +14,12 @@ from pathlib import Path
 
 # The first process of a namespace takes all others with it, and the last one takes the mounts. If this program itself
 # is killed, setpriv and --kill-child pass that on.
-CONTAINED = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--ipc", "--fork", "--kill-child", "--mount-proc"]
-ROWS, COLUMNS = 40, 120
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+_UNSHARE = ("unshare", "--mount", "--pid", "--ipc", "--fork", "--kill-child", "--mount-proc")
+CONTAINED = ("setpriv", "--pdeathsig", "KILL", *_UNSHARE)
+ROWS, COLUMNS, LINE_LENGTH = 40, 120, 50
+_TERMINAL = re.compile(
+    r"(?P<end>\n)|(?P<erase>\r|\x1b\[2?K)|(?P<up>\x1b\[\d*A)|\x1b\[[0-9;?]*[ -/]*[@-~]|(?P<text>[^\x1b\r\n]+)"
+)
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ def run_contained(command: Sequence[str | Path], log: Path, tell: Callable[[str]
                 file.write(shown)
                 file.flush()
                 if lines := plain_lines(shown):
-                    tell(lines[-1])
+                    tell(lines[-1][:LINE_LENGTH])
         code = process.wait()
     finally:
         _end(process)
@@ -56,9 +59,19 @@ def run_contained(command: Sequence[str | Path], log: Path, tell: Callable[[str]
 
 
 def plain_lines(shown: bytes) -> list[str]:
-    """What a terminal showed, without colours, cursor movements and empty lines."""
-    text = _ESCAPES.sub("", shown.decode(errors="replace"))
-    return [line for part in re.split(r"[\r\n]+", text) if (line := part.strip())]
+    """What stands on a terminal in the end, without colours and empty lines: a bar that was drawn anew stands once."""
+    lines, line = [], ""
+    for match in _TERMINAL.finditer(shown.decode(errors="replace").replace("\r\n", "\n")):
+        if match["end"]:
+            lines.append(line)
+            line = ""
+        elif match["up"]:
+            line = lines.pop() if lines else ""
+        elif match["erase"]:
+            line = ""
+        else:
+            line += match["text"] or ""
+    return [line.strip() for line in [*lines, line] if line.strip()]
 
 
 def _read(terminal: int) -> bytes:

@@ -36,7 +36,6 @@ class System:
         self.version = version
         self.codename = CODENAMES[version]
         self.root = home / self.codename
-        self._debs = home / "debs"
         self._logs = logs
 
     def make(self, mirror: Mirror, tell: Tell) -> tuple[str, ...]:
@@ -45,9 +44,8 @@ class System:
         Raises:
             SystemFailedError: debootstrap's last lines.
         """
-        self._debs.mkdir(parents=True, exist_ok=True)
         bootstrap = ["debootstrap", "--force-check-gpg", "--variant=minbase", f"--include={BARE}"]
-        bootstrap += [f"--cache-dir={self._debs}", self.codename, str(self.root), mirror.archive]
+        bootstrap += [self.codename, str(self.root), mirror.archive]
         self._must(run_contained(bootstrap, self.log("debootstrap"), tell), "debootstrap")
         left_out = hand_on(mirror, self.codename, self.root)
         # As an image comes: no package lists, no packages' files.
