@@ -32,6 +32,7 @@ bench: $(STAMP) ## ratios, each measured in one run: our client against vLLM's o
 
 fresh-machine: $(STAMP) ## prove lab, site and test on a bare Debian 12 and 13 (root, apt, debootstrap; OPTIONS=--help)
 	@$(PY) -m tests.fresh_machine $(OPTIONS)
+.PHONY: fresh-machine
 
 lock: ## resolve the requirements anew (needs uv)
 	@requirements/lock.sh
@@ -50,4 +51,4 @@ $(STAMP): requirements/project.txt
 # the course: targets course, browser, bench-course
 include site/course.mk
 
-.PHONY: help lab test check bench fresh-machine lock clean
+.PHONY: help lab test check bench lock clean
