@@ -51,7 +51,7 @@ def main() -> int:
         say(f"error: {error}")
         return 1
     except KeyboardInterrupt:
-        say("broken off; the systems are removed")
+        say("broken off")
         return 130
 
 
