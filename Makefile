@@ -10,7 +10,7 @@ BASE = $(if $(wildcard $(STAMP)),$(or $(wildcard $(PY)),$(PYTHON)),$(PYTHON))
 .NOTPARALLEL:
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 lab: look-lab $(STAMP) ## set up a real engine, run the experiment, print the verdict (LONG=1: one 8k-token document as well)
 	@$(PY) -m lab run
@@ -33,6 +33,10 @@ bench: look-bench $(STAMP) ## ratios, each measured in one run: our client again
 	-@$(PY) -m bench.size
 	-@$(PY) -m bench.diagnose
 	-@$(MAKE) --no-print-directory bench-course
+
+fresh-machine: $(STAMP) ## prove lab, site and test on a bare Debian 12 and 13 (root, apt, debootstrap; OPTIONS=--help)
+	@$(PY) -m tests.fresh_machine $(OPTIONS)
+.PHONY: fresh-machine
 
 lock: ## resolve the requirements anew (needs uv)
 	@requirements/lock.sh
