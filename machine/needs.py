@@ -65,9 +65,13 @@ def _has_chinese_fonts() -> bool:
     return bool(listed.stdout.strip())
 
 
+def mini_browser() -> Path | None:
+    """WebKitGTK's small browser, which is not on PATH: it lies with WebKit's other programs. The newest of several."""
+    return max((found for top in _LIBRARIES for found in top.glob("**/webkit*gtk-*/MiniBrowser")), default=None)
+
+
 def _has_webkit() -> bool:
-    browsers = (found for top in _LIBRARIES for found in top.glob("**/webkit*gtk-*/MiniBrowser"))
-    return bool(shutil.which("WebKitWebDriver")) and any(True for _ in browsers)
+    return shutil.which("WebKitWebDriver") is not None and mini_browser() is not None
 
 
 NEEDS = (

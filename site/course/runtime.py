@@ -50,8 +50,8 @@ def build_runtime(site: Path, package: Path, notebooks: Path, cache: Path, out: 
 
     What the browser gets: Pyodide's core, a memory image of a Python that has imported what every lesson needs
     (`memory-N.bin`), the compiled libraries and data files it goes with (`start.bin`), and everything else in
-    `rest.bin`, which is only fetched when a notebook imports something that is not in the image. A browser that the image
-    does not fit gets `plain.bin` instead: all of Python's files.
+    `rest.bin`, which is only fetched when a notebook imports something that is not in the image. A browser that the
+    image does not fit gets `plain.bin` instead: all of Python's files.
     """
     files = fetch(load_sources(site / "runtime" / "sources.json"), cache / "downloads")
     core, work = cache / "pyodide", cache / "work"

@@ -24,6 +24,8 @@ import pytest
 from playwright.sync_api import Browser
 from websockets.sync.client import ClientConnection, connect
 
+from machine.needs import mini_browser
+
 START_S = 60.0
 WIDTH, HEIGHT = 1280, 900
 LOOPBACK = "127.0.0.1"
@@ -130,12 +132,12 @@ class FirefoxWindow:
 class WebKitWindow:
     """WebKitGTK's MiniBrowser, through classic WebDriver: JSON over HTTP."""
 
-    def __init__(self, driver: str, browser: str, console: Path) -> None:
+    def __init__(self, driver: str, browser: Path, console: Path) -> None:
         self._console = console
         self._opened_at = 0
         self._http = httpx.Client(timeout=START_S)
         arguments = ["--automation", "--enable-write-console-messages-to-stdout=true"]
-        options = {"binary": browser, "args": arguments}
+        options = {"binary": str(browser), "args": arguments}
         session = self._post(
             f"{driver}/session", {"capabilities": {"alwaysMatch": {"webkitgtk:browserOptions": options}}}
         )
@@ -186,7 +188,8 @@ def firefox() -> Iterator[FirefoxWindow]:
 @contextlib.contextmanager
 def webkit() -> Iterator[WebKitWindow]:
     """WebKitGTK's MiniBrowser on a screen of its own."""
-    driver, browser = _program("WebKitWebDriver"), _mini_browser()
+    driver, browser = _program("WebKitWebDriver"), mini_browser()
+    assert browser, "WebKitWebDriver is here and MiniBrowser is not"
     with _screen() as display, socket.create_server((LOOPBACK, 0)) as free:
         port = free.getsockname()[1]
         free.close()
@@ -249,14 +252,3 @@ def _program(*names: str) -> str:
         if found := shutil.which(name):
             return found
     pytest.fail(f"no {' or '.join(names)} on PATH: `make test` names the packages", pytrace=False)
-
-
-def _mini_browser() -> str:
-    """MiniBrowser is not on PATH: it lies with WebKit's other programs."""
-    found = [
-        path
-        for place in ("lib", "lib64", "libexec")
-        for path in Path("/usr", place).glob("**/webkit2gtk-4*/MiniBrowser")
-    ]
-    assert found, "WebKitWebDriver is here and MiniBrowser is not"
-    return str(max(found))
