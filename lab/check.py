@@ -9,10 +9,10 @@ from enum import StrEnum
 from pathlib import Path
 from statistics import median
 
-from kvtiers.doctor.diagnosis import conclude
-from kvtiers.doctor.log_processes import read_log_file
 from kvtiers.errors import KvtiersError
-from kvtiers.evidence import Counters
+from kvtiers.logs.diagnosis import conclude
+from kvtiers.logs.read import read_log_file
+from kvtiers.result.evidence import Counters
 from kvtiers.units import format_seconds
 from lab.client import Client, Completion, RequestError, served_model
 from lab.counters import await_deltas, pool_size, read_totals

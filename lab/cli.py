@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kvtiers.errors import KvtiersError
-from kvtiers.results import read_result
+from kvtiers.result.schema import read_result
 from kvtiers.units import format_bytes, positive
 from lab import outcome
 from lab.check import DEFAULT_CEILING_TOKENS, DEFAULT_DOCUMENT_TOKENS, Check, State, run_check

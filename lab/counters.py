@@ -4,7 +4,7 @@ import time
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from kvtiers.evidence import Counters
+from kvtiers.result.evidence import Counters
 from lab.client import Client
 from lab.errors import LabError
 

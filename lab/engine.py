@@ -12,7 +12,7 @@ from types import TracebackType
 
 import httpx
 
-from kvtiers.log_lines import strip_ansi
+from kvtiers.logs.lines import strip_ansi
 from lab.errors import LabError
 from lab.launch import HOST, Launch
 from lab.ports import require_free_port

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
-from kvtiers.evidence import RequestLog, Step
-from kvtiers.log_lines import parse_lookup, parse_retrieved, parse_stored
+from kvtiers.logs.lines import parse_lookup, parse_retrieved, parse_stored
+from kvtiers.result.evidence import RequestLog, Step
 from lab.errors import LabError
 
 LOG_TIMEOUT_S = 10.0

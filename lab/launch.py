@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kvtiers.results import Arm
+from kvtiers.result.schema import Arm
 from kvtiers.units import GIB
 from lab.errors import LabError
 from lab.paths import ENGINES

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kvtiers.model import kv_spec, parse_config
-from kvtiers.results import Arm, EngineRun, Mode, Model, Result, Settings
+from kvtiers.result.schema import Arm, EngineRun, Mode, Model, Result, Settings
 from lab.chunks import ChunkFiles, check_cache_root, run_directory, supports_direct_io
 from lab.client import Client
 from lab.documents import Document, TokenSource, ordinary_ids, read_documents

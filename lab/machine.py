@@ -3,7 +3,7 @@
 import platform
 from pathlib import Path
 
-from kvtiers.results import Machine
+from kvtiers.result.schema import Machine
 from machine.gpu import gpu_name
 from machine.limits import memory_limit_bytes, usable_threads
 from machine.mounts import Mount, mount_of

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import kvtiers
-from kvtiers.results import SCHEMA, EngineRun, Machine, Mode, Model, Result, Sample, Settings, Versions, dump
-from kvtiers.summary import summarize
+from kvtiers.result.schema import SCHEMA, EngineRun, Machine, Mode, Model, Result, Sample, Settings, Versions, dump
+from kvtiers.result.summary import summarize
 from lab.errors import LabError
 from lab.paths import portable
 from lab.progress import add_bar, bars

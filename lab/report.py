@@ -6,8 +6,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from kvtiers.evidence import Step
-from kvtiers.results import Arm, Mode, Result, Sample, StepSummary, Summary
+from kvtiers.result.evidence import Step
+from kvtiers.result.schema import Arm, Mode, Result, Sample, StepSummary, Summary
 from kvtiers.units import format_bytes, format_seconds
 
 _ARM_NAMES = {Arm.LMCACHE: "with LMCache", Arm.CONTROL: "control"}

@@ -4,8 +4,8 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from kvtiers.evidence import Evidence, Step, contradictions
-from kvtiers.results import Arm, Sample
+from kvtiers.result.evidence import Evidence, Step, contradictions
+from kvtiers.result.schema import Arm, Sample
 from lab.chunks import ChunkFiles
 from lab.client import Client
 from lab.counters import await_deltas, read_totals

@@ -9,7 +9,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from kvtiers.version_pairs import known_pairs, verdict
+from kvtiers.settings.version_pairs import known_pairs, verdict
 from lab.errors import LabError
 from lab.paths import ENGINES, REQUIREMENTS, engine_environment, engine_python
 from lab.presets import Preset

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from kvtiers.results import Arm, Mode, Model, Result, Settings
+from kvtiers.result.schema import Arm, Mode, Model, Result, Settings
 from lab.client import Client, served_model
 from lab.counters import pool_size
 from lab.documents import TokenSource, ids_of_words, read_documents

@@ -27,7 +27,7 @@ from course.search import write_index, write_library
 from course.share import write_pictures
 
 from kvtiers.errors import KvtiersError
-from kvtiers.results import read_result
+from kvtiers.result.schema import read_result
 
 SITE = Path(__file__).resolve().parent
 PROJECT = SITE.parent

@@ -3,10 +3,10 @@
 import argparse
 from collections.abc import Sequence
 
-from kvtiers.doctor.texts import LANGUAGES
 from kvtiers.errors import KvtiersError
 from kvtiers.model import kv_spec, read_config
 from kvtiers.units import positive
+from kvtiers.words import LANGUAGES
 
 
 def language_argument(parser: argparse.ArgumentParser) -> None:

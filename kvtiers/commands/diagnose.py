@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from kvtiers.commands.arguments import language_argument, stdin_once
-from kvtiers.doctor.diagnosis import Diagnosis, conclude, explained
-from kvtiers.doctor.log_processes import read_log_file
-from kvtiers.doctor.log_reader import read_log
-from kvtiers.doctor.log_state import Request
-from kvtiers.doctor.texts import text
 from kvtiers.errors import KvtiersError
+from kvtiers.logs.diagnosis import Diagnosis, conclude, explained
+from kvtiers.logs.read import read_log, read_log_file
+from kvtiers.logs.state import Request
+from kvtiers.words import text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

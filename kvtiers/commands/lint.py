@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from kvtiers.commands.arguments import language_argument, stdin_once
-from kvtiers.doctor import Facts, Finding, Source, lint
-from kvtiers.doctor.sources import Given, read_sources
-from kvtiers.doctor.texts import text
 from kvtiers.errors import KvtiersError
+from kvtiers.lint import Facts, Finding, Source, lint
+from kvtiers.lint.sources import Given, read_sources
 from kvtiers.model import kv_spec, read_config
 from kvtiers.units import positive
+from kvtiers.words import text
 
 _LARGEST_BYTES = 2_000_000
 Number = TypeVar("Number", int, float)

@@ -5,11 +5,11 @@ import json
 from typing import Any
 
 from kvtiers.commands.arguments import kv_bytes_per_token, language_argument, model_arguments
-from kvtiers.doctor.advise import Advice, Machine, advise, files
-from kvtiers.doctor.texts import text, values_in
-from kvtiers.tiers import Traffic
+from kvtiers.ledger.tiers import Traffic
+from kvtiers.settings.advise import Advice, Machine, advise, files
+from kvtiers.settings.wiring import Wiring
 from kvtiers.units import format_bytes
-from kvtiers.wiring import Wiring
+from kvtiers.words import text, values_in
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,10 +5,10 @@ import json
 from dataclasses import asdict
 
 from kvtiers.commands.arguments import kv_bytes_per_token, language_argument, model_arguments
-from kvtiers.doctor.texts import text
-from kvtiers.doctor.worth import CHUNK_TOKENS, MISS_PRICE, TIERS, Saving, Workload, savings
-from kvtiers.tiers import Tier
+from kvtiers.ledger.tiers import Tier
+from kvtiers.ledger.worth import CHUNK_TOKENS, MISS_PRICE, TIERS, Saving, Workload, savings
 from kvtiers.units import format_bytes, format_seconds
+from kvtiers.words import text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

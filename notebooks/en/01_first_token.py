@@ -19,8 +19,8 @@ with app.setup:
     import marimo as mo
 
     from kvtiers import charts
-    from kvtiers.costs import recompute_s
-    from kvtiers.prefix import shared_prefix_prefills
+    from kvtiers.ledger.costs import recompute_s
+    from kvtiers.ledger.prefix import shared_prefix_prefills
     from kvtiers.units import format_count, format_seconds
 
 

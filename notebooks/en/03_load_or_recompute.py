@@ -19,7 +19,7 @@ with app.setup:
     import marimo as mo
 
     from kvtiers import charts
-    from kvtiers.costs import TtftCurve, load_s, recompute_s, reuse_ttft_s, worthwhile_from_tokens
+    from kvtiers.ledger.costs import TtftCurve, load_s, recompute_s, reuse_ttft_s, worthwhile_from_tokens
     from kvtiers.units import KIB, format_bytes, format_count, format_seconds
 
 

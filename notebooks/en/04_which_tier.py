@@ -19,11 +19,11 @@ with app.setup:
     import marimo as mo
 
     from kvtiers import charts
-    from kvtiers.costs import recompute_s
+    from kvtiers.ledger.costs import recompute_s
+    from kvtiers.ledger.tiers import DEFAULT_BANDWIDTH_GB_PER_S, Tier, Traffic, judge, load_back_s
+    from kvtiers.ledger.upkeep import Rate, drive_years, energy_kwh_per_year, price, terabytes_written_per_year
     from kvtiers.model import kv_spec
-    from kvtiers.tiers import DEFAULT_BANDWIDTH_GB_PER_S, Tier, Traffic, judge, load_back_s
     from kvtiers.units import GIB, format_bytes, format_seconds
-    from kvtiers.upkeep import Rate, drive_years, energy_kwh_per_year, price, terabytes_written_per_year
 
 
 @app.cell(hide_code=True)

@@ -21,12 +21,12 @@ with app.setup:
     import marimo as mo
 
     from kvtiers.commands.lint import show
-    from kvtiers.doctor import Source, lint
-    from kvtiers.doctor.advise import files, proof
-    from kvtiers.doctor.sources import Given, read_sources
-    from kvtiers.doctor.texts import text as doctor_text
     from kvtiers.errors import KvtiersError
-    from kvtiers.wiring import Plan, Wiring, settings
+    from kvtiers.lint import Source, lint
+    from kvtiers.lint.sources import Given, read_sources
+    from kvtiers.settings.advise import files, proof
+    from kvtiers.settings.wiring import Plan, Wiring, settings
+    from kvtiers.words import text as doctor_text
 
 
 @app.cell(hide_code=True)

@@ -23,14 +23,14 @@ with app.setup:
     import marimo as mo
 
     from kvtiers import charts
-    from kvtiers.costs import ceiling_speedup
-    from kvtiers.doctor.diagnosis import conclude
-    from kvtiers.doctor.log_reader import read_log_text
-    from kvtiers.doctor.texts import text as doctor_text
     from kvtiers.errors import KvtiersError
-    from kvtiers.evidence import Step
-    from kvtiers.results import Arm, read_result
+    from kvtiers.ledger.costs import ceiling_speedup
+    from kvtiers.logs.diagnosis import conclude
+    from kvtiers.logs.read import read_log_text
+    from kvtiers.result.evidence import Step
+    from kvtiers.result.schema import Arm, read_result
     from kvtiers.units import KIB, format_count, format_seconds
+    from kvtiers.words import text as doctor_text
 
 
 @app.cell(hide_code=True)

@@ -19,8 +19,8 @@ with app.setup:
     import marimo as mo
 
     from kvtiers import charts
-    from kvtiers.stack import Speeds, StackTier, Workload, replay
-    from kvtiers.tiers import Tier
+    from kvtiers.ledger.stack import Speeds, StackTier, Workload, replay
+    from kvtiers.ledger.tiers import Tier
     from kvtiers.units import KIB, format_count, format_seconds
 
 

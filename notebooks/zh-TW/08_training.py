@@ -19,8 +19,8 @@ with app.setup:
     import marimo as mo
 
     from kvtiers import charts
-    from kvtiers.tiers import Tier
-    from kvtiers.training import (
+    from kvtiers.ledger.tiers import Tier
+    from kvtiers.ledger.training import (
         PRECISION_BYTES,
         STATE_BYTES,
         Placement,

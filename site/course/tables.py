@@ -9,9 +9,9 @@ from pathlib import Path
 
 from kvtiers.model.naive import compare
 from kvtiers.model.public import public_models
-from kvtiers.results import Arm, Result, read_result
+from kvtiers.result.schema import Arm, Result, read_result
+from kvtiers.settings.version_pairs import known_pairs
 from kvtiers.units import format_bytes, format_seconds
-from kvtiers.version_pairs import known_pairs
 
 COMPARED = ("Llama-3.1-8B", "Qwen3-4B", "GLM-4.5", "DeepSeek-V2-Lite", "gpt-oss-20b", "Gemma-3-27B", "Nemotron-H-8B")
 COMPARED_TOKENS = 32_768

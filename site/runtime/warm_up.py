@@ -15,9 +15,9 @@ import late_imports
 from matplotlib import font_manager
 
 import kvtiers
-from kvtiers.doctor.texts import LANGUAGES, all_texts
 from kvtiers.model.public import public_models
-from kvtiers.version_pairs import known_pairs
+from kvtiers.settings.version_pairs import known_pairs
+from kvtiers.words import LANGUAGES, all_texts
 
 NOTEBOOKS = "/notebooks"
 

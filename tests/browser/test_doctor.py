@@ -3,9 +3,9 @@
 import pytest
 from playwright.sync_api import FrameLocator, Request, expect
 
-from kvtiers.doctor import Source, lint
-from kvtiers.doctor.diagnosis import conclude
-from kvtiers.doctor.log_reader import read_log_text
+from kvtiers.lint import Source, lint
+from kvtiers.logs.diagnosis import conclude
+from kvtiers.logs.read import read_log_text
 from tests.browser.conftest import LANGUAGES, PROJECT, Visit
 
 NO_LIMIT = """export LMCACHE_LOCAL_DISK=file:///mnt/nvme/kv PYTHONHASHSEED=0 LMCACHE_PRE_CACHING_HASH_ALGORITHM=sha256

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from kvtiers.doctor.diagnosis import conclude
-from kvtiers.doctor.log_reader import read_log_text
+from kvtiers.logs.diagnosis import conclude
+from kvtiers.logs.read import read_log_text
 from tests.browser.conftest import LANGUAGES, LESSONS, LIVE_MS, PROJECT, serving
 from tests.browser.engines import ChromiumWindow, Window, firefox, webkit
 from tests.browser.shown import DEEP_TEXT, SAVED_TEXTS, squeeze

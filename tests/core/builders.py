@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from kvtiers.evidence import Counters, Evidence, RequestLog, Step
-from kvtiers.results import SCHEMA, Arm, Machine, Mode, Model, Result, Sample, Settings, Versions
-from kvtiers.summary import summarize
+from kvtiers.result.evidence import Counters, Evidence, RequestLog, Step
+from kvtiers.result.schema import SCHEMA, Arm, Machine, Mode, Model, Result, Sample, Settings, Versions
+from kvtiers.result.summary import summarize
 
 TOKENS = 1330
 KV_BYTES = 16384

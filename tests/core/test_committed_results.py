@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from kvtiers.errors import KvtiersError
-from kvtiers.evidence import Step
-from kvtiers.results import Arm, Mode, read_reported, read_result
-from kvtiers.summary import summarize
+from kvtiers.result.evidence import Step
+from kvtiers.result.schema import Arm, Mode, read_reported, read_result
+from kvtiers.result.summary import summarize
 
 REFERENCE = Path(__file__).parents[2] / "lab" / "results" / "reference"
 

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtiers.costs import (
+from kvtiers.errors import KvtiersError
+from kvtiers.ledger.costs import (
     TtftCurve,
     break_even_tokens_per_s,
     ceiling_speedup,
@@ -10,7 +11,6 @@ from kvtiers.costs import (
     load_s,
     recompute_s,
 )
-from kvtiers.errors import KvtiersError
 from kvtiers.units import KIB
 
 KV = 128 * KIB

@@ -4,7 +4,6 @@ import gzip
 import io
 import json
 import os
-import signal
 import threading
 import tracemalloc
 from collections.abc import Callable
@@ -16,16 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtiers.__main__ import main
-from kvtiers.doctor import log_processes
-from kvtiers.doctor.diagnosis import Diagnosis, conclude
-from kvtiers.doctor.log_processes import read_log_file
-from kvtiers.doctor.log_reader import read_log, read_log_text
-from kvtiers.doctor.log_scan import SETTINGS as SETTINGS_SHOWN
-from kvtiers.doctor.log_scan import VLLM, Scanner, events_of_lines
-from kvtiers.doctor.log_state import Kind, Log
-from kvtiers.doctor.log_warnings import IN_TRACEBACKS, WARNINGS
-from kvtiers.doctor.texts import LANGUAGES, all_texts
 from kvtiers.errors import KvtiersError
+from kvtiers.logs.diagnosis import Diagnosis, conclude
+from kvtiers.logs.read import read_log, read_log_file, read_log_text
+from kvtiers.logs.scan import SETTINGS as SETTINGS_SHOWN
+from kvtiers.logs.scan import VLLM, Scanner, events_of_lines
+from kvtiers.logs.state import Kind, Log
+from kvtiers.logs.warnings import IN_TRACEBACKS, WARNINGS
+from kvtiers.words import LANGUAGES, all_texts
 
 DATA = Path(__file__).parent / "data" / "logs"
 REAL = Path(__file__).parents[2] / "lab" / "results" / "reference" / "cpu-tiny.log"
@@ -493,31 +490,6 @@ def test_errors_without_lmcaches_level_are_found_in_the_middle_of_a_log() -> Non
     assert {"abort_crash", "kv_load_failure", *IN_TRACEBACKS} <= set(log.warnings)
 
 
-def test_several_processes_find_what_one_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "large.log"
-    path.write_text("".join(WHOLE_LOGS * 4))
-    one, _ = read_log_file(path)
-    monkeypatch.setattr(log_processes, "LARGE_BYTES", 1)
-    monkeypatch.setattr(log_processes, "RANGE_BYTES", 100_000)
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    assert read_log_file(path) == (one, False)
-
-
-def be_killed(*_: object) -> bytes:
-    os.kill(os.getpid(), signal.SIGKILL)
-    return b""
-
-
-def test_a_killed_process_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "large.log"
-    path.write_text("".join(WHOLE_LOGS * 4))
-    monkeypatch.setattr(log_processes, "LARGE_BYTES", 1)
-    monkeypatch.setattr(log_processes, "_events", be_killed)
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    with pytest.raises(KvtiersError, match=r"large\.log was killed: is memory short\?"):
-        read_log_file(path)
-
-
 @pytest.mark.parametrize("data", [REAL.read_bytes(), gzip.compress(REAL.read_bytes())], ids=["plain", "gzip"])
 def test_a_pipe_is_read(data: bytes, tmp_path: Path) -> None:
     """``diagnose <(zcat log)``: what cannot be read twice."""
@@ -528,15 +500,6 @@ def test_a_pipe_is_read(data: bytes, tmp_path: Path) -> None:
     log, cut_off = read_log_file(path)
     writer.join()
     assert (len(log.finished), cut_off) == (15, False)
-
-
-def test_a_large_gzip_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "log.gz"
-    path.write_bytes(gzip.compress(REAL.read_bytes()))
-    monkeypatch.setattr(log_processes, "LARGE_BYTES", 1)
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    log, _ = read_log_file(path)
-    assert len(log.finished) == 15
 
 
 def test_gzip_and_a_gzip_cut_off() -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from kvtiers.__main__ import main
-from kvtiers.doctor.log_reader import read_log_text
-from kvtiers.doctor.log_state import Kind
+from kvtiers.logs.read import read_log_text
+from kvtiers.logs.state import Kind
 
 DATA = Path(__file__).parent / "data" / "logs"
 NEUTRAL = ("/models/tiny", "/mnt/kv", "/opt/engine/", "/v1/completions")  # the last: of the API

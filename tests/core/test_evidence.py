@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kvtiers.evidence import Counters, Evidence, Step, contradictions
+from kvtiers.result.evidence import Counters, Evidence, Step, contradictions
 from tests.core.builders import TOKENS, evidence
 
 

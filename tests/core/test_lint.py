@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtiers.__main__ import main
-from kvtiers.doctor import Facts, Finding, Source, lint
-from kvtiers.doctor.findings import RULES
-from kvtiers.doctor.texts import LANGUAGES, all_texts
 from kvtiers.errors import KvtiersError
+from kvtiers.lint import Facts, Finding, Source, lint
+from kvtiers.lint.findings import RULES
+from kvtiers.words import LANGUAGES, all_texts
 from lab.cli import app
 
 GOOD_JSON = '{"kv_connector":"LMCacheConnectorV1","kv_role":"kv_both","kv_load_failure_policy":"recompute"}'

@@ -1,6 +1,6 @@
 """Lines as LMCache 0.5.6 prints them, colours included."""
 
-from kvtiers.log_lines import parse_lookup, parse_retrieved, parse_stored
+from kvtiers.logs.lines import parse_lookup, parse_retrieved, parse_stored
 
 PREFIX = "(EngineCore pid=41) \x1b[32;20m[2026-11-29 14:06:56,431] LMCache INFO:\x1b[0m "
 SUFFIX = " \x1b[3m(vllm_v1_adapter.py:1592:lmcache.integration.vllm.vllm_v1_adapter)\x1b[0m"

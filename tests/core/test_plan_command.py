@@ -5,12 +5,12 @@ import json
 import pytest
 
 from kvtiers.__main__ import main
-from kvtiers.doctor import Facts, Source, lint
-from kvtiers.doctor.advise import Machine, advise, files
 from kvtiers.errors import KvtiersError
-from kvtiers.tiers import Tier, Traffic
+from kvtiers.ledger.tiers import Tier, Traffic
+from kvtiers.lint import Facts, Source, lint
+from kvtiers.settings.advise import Machine, advise, files
+from kvtiers.settings.wiring import Wiring, settings
 from kvtiers.units import GIB
-from kvtiers.wiring import Wiring, settings
 
 KV_BYTES = 131_072
 LONG = Traffic(131_072, 20, True)

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvtiers.errors import KvtiersError
-from kvtiers.prefix import reused_tokens, shared_prefix_prefills
+from kvtiers.ledger.prefix import reused_tokens, shared_prefix_prefills
 
 counts = st.integers(1, 5000)
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtiers.costs import TtftCurve, reuse_ttft_s, worthwhile_from_tokens
+from kvtiers.ledger.costs import TtftCurve, reuse_ttft_s, worthwhile_from_tokens
 
 seconds = st.floats(1e-3, 1)
 slopes = st.floats(1e-6, 1e-2)

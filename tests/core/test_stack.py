@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvtiers.errors import KvtiersError
-from kvtiers.stack import Speeds, StackTier, Workload, replay
-from kvtiers.tiers import Tier
+from kvtiers.ledger.stack import Speeds, StackTier, Workload, replay
+from kvtiers.ledger.tiers import Tier
 from kvtiers.units import KIB
 
 SPEEDS = Speeds(kv_bytes_per_token=128 * KIB, prefill_tokens_per_s=4000)

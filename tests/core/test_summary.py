@@ -1,8 +1,8 @@
 import pytest
 
-from kvtiers.evidence import Step
-from kvtiers.results import Arm
-from kvtiers.summary import summarize
+from kvtiers.result.evidence import Step
+from kvtiers.result.schema import Arm
+from kvtiers.result.summary import summarize
 from tests.core.builders import KV_BYTES, result, sample
 
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvtiers.errors import KvtiersError
-from kvtiers.tiers import Reason, Tier, Traffic, judge, load_back_s
+from kvtiers.ledger.tiers import Reason, Tier, Traffic, judge, load_back_s
 from kvtiers.units import GIB, KIB
 
 KV = 128 * KIB

@@ -1,8 +1,8 @@
 import pytest
 
 from kvtiers.errors import KvtiersError
-from kvtiers.tiers import Tier
-from kvtiers.training import (
+from kvtiers.ledger.tiers import Tier
+from kvtiers.ledger.training import (
     Placement,
     Training,
     held,

@@ -1,8 +1,8 @@
 import pytest
 
 from kvtiers.errors import KvtiersError
+from kvtiers.ledger.upkeep import Rate, drive_years, energy_kwh_per_year, price, terabytes_written_per_year
 from kvtiers.units import KIB
-from kvtiers.upkeep import Rate, drive_years, energy_kwh_per_year, price, terabytes_written_per_year
 
 
 def test_price_turns_gib_into_decimal_gb() -> None:

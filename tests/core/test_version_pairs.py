@@ -1,6 +1,6 @@
 import pytest
 
-from kvtiers.version_pairs import known_pairs, verdict
+from kvtiers.settings.version_pairs import known_pairs, verdict
 
 
 def test_the_recommended_pair_stands_first_and_works() -> None:

@@ -4,7 +4,7 @@ import shlex
 import pytest
 
 from kvtiers.errors import KvtiersError
-from kvtiers.wiring import (
+from kvtiers.settings.wiring import (
     Plan,
     Wiring,
     exports,

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from kvtiers.__main__ import main
-from kvtiers.doctor.worth import Workload, Worth, savings
 from kvtiers.errors import KvtiersError
-from kvtiers.tiers import Tier
+from kvtiers.ledger.tiers import Tier
+from kvtiers.ledger.worth import Workload, Worth, savings
 
 KV_BYTES = 131_072
 

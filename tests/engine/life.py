@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kvtiers.evidence import RequestLog, Step
-from kvtiers.wiring import Plan, lmcache_environment, settings
+from kvtiers.result.evidence import RequestLog, Step
+from kvtiers.settings.wiring import Plan, lmcache_environment, settings
 from lab.chunks import run_directory
 from lab.client import Client, RequestError
 from lab.documents import TokenSource, ordinary_ids

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kvtiers.results import Arm
+from kvtiers.result.schema import Arm
 from lab.check import Check, Point, State, run_check
 from lab.chunks import run_directory
 from lab.engine import Engine

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from kvtiers.evidence import Step
-from kvtiers.wiring import Plan, Wiring
+from kvtiers.result.evidence import Step
+from kvtiers.settings.wiring import Plan, Wiring
 from lab.chunks import run_directory
 from lab.local_run import DEFAULT_CACHE_ROOT
 from tests.engine.life import CHUNK_BYTES, CHUNKS, FLOODS, HELD_TOKENS, Answer, alive, connector, wired

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from kvtiers.evidence import Step
-from kvtiers.results import Arm, Mode, Result, read_result
+from kvtiers.result.evidence import Step
+from kvtiers.result.schema import Arm, Mode, Result, read_result
 from lab.chunks import run_directory
 from lab.engine import Engine
 from lab.launch import Knobs

@@ -17,8 +17,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from kvtiers.evidence import Counters
-from kvtiers.wiring import Plan, Wiring, connector, server_command
+from kvtiers.result.evidence import Counters
+from kvtiers.settings.wiring import Plan, Wiring, connector, server_command
 from lab.chunks import run_directory
 from lab.counters import await_deltas, read_totals
 from lab.launch import Launch

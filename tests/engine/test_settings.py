@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from kvtiers.doctor import flat_yaml, known
-from kvtiers.doctor.setup import DEFAULTS, convert
-from kvtiers.wiring import Plan, Wiring, connector, lmcache_environment, lmcache_yaml, server_command, settings
+from kvtiers.lint import flat_yaml
+from kvtiers.lint.setup import DEFAULTS, convert
+from kvtiers.settings import known
+from kvtiers.settings.wiring import Plan, Wiring, connector, lmcache_environment, lmcache_yaml, server_command, settings
 from tests.core.test_lint import COMPOSE, GOOD
 from tests.engine.python import run_in_engine
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kvtiers.results import dump
+from kvtiers.result.schema import dump
 from lab.errors import LabError
 from lab.paths import REPOSITORY
 from lab.ports import reserved_ports

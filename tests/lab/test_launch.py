@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kvtiers.results import Arm
+from kvtiers.result.schema import Arm
 from lab.errors import LabError
 from lab.launch import Knobs, Launch, flood_tokens, pool_for
 from lab.local_run import LocalRun, dry_run

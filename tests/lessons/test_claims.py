@@ -11,7 +11,7 @@ from course.errors import CourseError
 from course.reading import Reading
 
 from kvtiers.model.public import public_models
-from kvtiers.results import read_reported
+from kvtiers.result.schema import read_reported
 from tests.lessons.prose import CLAIM, LESSONS, PROJECT
 
 REFERENCE = PROJECT / "lab" / "results" / "reference"
@@ -45,7 +45,7 @@ def test_a_measured_value_follows_the_result_file(tmp_path: Path) -> None:
 
 def test_a_computed_value_is_what_kvtiers_computes(tmp_path: Path) -> None:
     rates = {"kv_bytes_per_token": 131072, "bandwidth_gb_per_s": 6}
-    call = {"call": "kvtiers.costs.break_even_tokens_per_s", "with": rates}
+    call = {"call": "kvtiers.ledger.costs.break_even_tokens_per_s", "with": rates}
     entry = {"kind": "computed", "compute": call, "show": "integer", "en": "e", "zh-TW": "z"}
     assert load_claims(ledger(tmp_path, entry), REFERENCE)["one"].value == "45,776"
 
@@ -95,7 +95,10 @@ def test_a_value_with_a_formula_is_what_the_formula_gives(name: str) -> None:
         ({"kind": "guess"}, r"one\.kind: 'guess' is not one of"),
         ({"zh-TW": ""}, r"one\.zh-TW"),
         ({"date": "last week"}, r"one"),
-        ({"value": None, "compute": {"call": "kvtiers.costs.nothing"}, "show": "count", "kind": "computed"}, r"one"),
+        (
+            {"value": None, "compute": {"call": "kvtiers.ledger.costs.nothing"}, "show": "count", "kind": "computed"},
+            r"one",
+        ),
     ],
 )
 def test_a_bad_claim_is_named(tmp_path: Path, change: dict[str, object], message: str) -> None:

@@ -10,7 +10,7 @@ from course.errors import CourseError
 from course.quiz import load_quiz
 from course.reading import Reading
 
-from kvtiers.log_lines import parse_lookup
+from kvtiers.logs.lines import parse_lookup
 from tests.lessons.prose import CLAIM, LANGUAGES, LESSONS, SLUGS
 
 QUIZZES: dict[str, list[dict[str, Any]]] = {

@@ -10,8 +10,8 @@ import pytest
 import yaml
 from course.reading import Reading
 
-from kvtiers.log_lines import parse_lookup, parse_retrieved, parse_stored
-from kvtiers.wiring import Plan, Wiring, lmcache_yaml, settings, vllm_command
+from kvtiers.logs.lines import parse_lookup, parse_retrieved, parse_stored
+from kvtiers.settings.wiring import Plan, Wiring, lmcache_yaml, settings, vllm_command
 from tests.lessons.prose import CLAIM, LANGUAGES, LESSONS, PROJECT, SLUGS, TERM, numbers, prose, source, tokens
 
 INPUTS: dict[str, list[str]] = yaml.safe_load((LESSONS / "inputs.yaml").read_text())

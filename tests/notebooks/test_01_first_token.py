@@ -1,4 +1,4 @@
-from kvtiers import prefix
+from kvtiers.ledger import prefix
 from tests.notebooks.conftest import Runner
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from kvtiers import costs
+from kvtiers.ledger import costs
 from tests.notebooks.conftest import Runner
 
 

@@ -1,4 +1,4 @@
-from kvtiers import tiers
+from kvtiers.ledger import tiers
 from kvtiers.units import KIB
 from tests.notebooks.conftest import Runner
 

@@ -3,10 +3,10 @@ from html import unescape
 
 import pytest
 
-from kvtiers import wiring
-from kvtiers.doctor import Source, lint
-from kvtiers.doctor.advise import files
-from kvtiers.wiring import Wiring
+from kvtiers.lint import Source, lint
+from kvtiers.settings import wiring
+from kvtiers.settings.advise import files
+from kvtiers.settings.wiring import Wiring
 from tests.notebooks.conftest import Runner
 
 

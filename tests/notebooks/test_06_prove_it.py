@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from kvtiers import costs
-from kvtiers.evidence import Step
-from kvtiers.results import dump
-from kvtiers.summary import summarize
+from kvtiers.ledger import costs
+from kvtiers.result.evidence import Step
+from kvtiers.result.schema import dump
+from kvtiers.result.summary import summarize
 from tests.core import builders
 from tests.notebooks.conftest import NOTEBOOKS, Runner
 

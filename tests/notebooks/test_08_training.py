@@ -1,4 +1,4 @@
-from kvtiers import training
+from kvtiers.ledger import training
 from tests.notebooks.conftest import Runner
 
 

@@ -1,4 +1,4 @@
-from kvtiers.results import dump
+from kvtiers.result.schema import dump
 from tests.core import builders
 from tests.notebooks.conftest import Runner
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from kvtiers.doctor import rules_engine, rules_safety, rules_settings
-from kvtiers.doctor.findings import Finding
-from kvtiers.doctor.setup import Facts, setups
-from kvtiers.doctor.sources import Source, read_sources
+from kvtiers.lint import rules_engine, rules_safety, rules_settings
+from kvtiers.lint.findings import Finding
+from kvtiers.lint.setup import Facts, setups
+from kvtiers.lint.sources import Source, read_sources
 
 __all__ = ["Facts", "Finding", "Source", "lint"]
 

@@ -11,9 +11,9 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from kvtiers.costs import load_s, recompute_s
 from kvtiers.errors import KvtiersError
-from kvtiers.tiers import DEFAULT_BANDWIDTH_GB_PER_S, Tier
+from kvtiers.ledger.costs import load_s, recompute_s
+from kvtiers.ledger.tiers import DEFAULT_BANDWIDTH_GB_PER_S, Tier
 from kvtiers.units import GIB, positive
 
 

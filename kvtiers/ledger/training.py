@@ -8,7 +8,7 @@ Activations are not counted. None of this is measured in this project.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kvtiers.tiers import DEFAULT_BANDWIDTH_GB_PER_S, Tier
+from kvtiers.ledger.tiers import DEFAULT_BANDWIDTH_GB_PER_S, Tier
 from kvtiers.units import GB, positive
 
 # Bytes per parameter of weights and of gradients.

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from kvtiers.doctor import flat_yaml, known
-from kvtiers.doctor.flat_yaml import Node
-from kvtiers.doctor.shell import Command, Word, expand, parse
 from kvtiers.errors import KvtiersError
+from kvtiers.lint import flat_yaml
+from kvtiers.lint.flat_yaml import Node
+from kvtiers.lint.shell import Command, Word, expand, parse
+from kvtiers.settings import known
 
 _NOT_SHELL = {
     "a Dockerfile": re.compile(r"(?:FROM|ARG) \S+"),

@@ -6,7 +6,7 @@ Source: format strings of LMCache 0.3 to 0.5.6 and vLLM 0.32.0.
 import re
 from typing import Any
 
-from kvtiers.log_lines import strip_ansi
+from kvtiers.logs.lines import strip_ansi
 
 # id -> what only its line says; the words are in the texts
 WARNINGS = {

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from kvtiers.doctor.texts import text, values_in
+from kvtiers.words import text, values_in
 
 
 class Severity(StrEnum):

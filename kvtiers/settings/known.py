@@ -10,7 +10,7 @@ from typing import Any
 
 @cache
 def _tables() -> dict[str, Any]:
-    return tomllib.loads(files("kvtiers.doctor").joinpath("lmcache_settings.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(files("kvtiers.settings").joinpath("lmcache_settings.toml").read_text(encoding="utf-8"))
 
 
 @cache

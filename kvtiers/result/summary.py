@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from statistics import median
 
-from kvtiers.costs import ceiling_speedup, effective_bandwidth_discount
-from kvtiers.evidence import Step
-from kvtiers.results import Arm, Ceiling, ReuseParts, Sample, Spread, StepSummary, Summary
+from kvtiers.ledger.costs import ceiling_speedup, effective_bandwidth_discount
+from kvtiers.result.evidence import Step
+from kvtiers.result.schema import Arm, Ceiling, ReuseParts, Sample, Spread, StepSummary, Summary
 
 
 def summarize(

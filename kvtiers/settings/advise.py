@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kvtiers.errors import KvtiersError
-from kvtiers.tiers import Tier, Traffic, Verdict, judge
-from kvtiers.units import GIB, positive
-from kvtiers.version_pairs import known_pairs, verdict
-from kvtiers.wiring import (
+from kvtiers.ledger.tiers import Tier, Traffic, Verdict, judge
+from kvtiers.settings.version_pairs import known_pairs, verdict
+from kvtiers.settings.wiring import (
     STAGING_GIB,
     Plan,
     Wiring,
@@ -21,6 +20,7 @@ from kvtiers.wiring import (
     shared_environment,
     vllm_command,
 )
+from kvtiers.units import GIB, positive
 
 # Room beside the prefixes themselves: tails, chunks of other prompts, what is being replaced.
 _SLACK = 1.2

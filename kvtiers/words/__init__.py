@@ -5,7 +5,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-LANGUAGES = {"en": "texts_en.toml", "zh-TW": "texts_zh_tw.toml"}
+LANGUAGES = {"en": "en.toml", "zh-TW": "zh_tw.toml"}
 
 
 def text(key: str, language: str, values: dict[str, Any]) -> str:
@@ -24,4 +24,4 @@ def values_in(language: str, values: dict[str, Any]) -> dict[str, Any]:
 @cache
 def all_texts(language: str) -> dict[str, Any]:
     """Everything the doctor can say in ``language``, one of LANGUAGES."""
-    return tomllib.loads(files("kvtiers.doctor").joinpath(LANGUAGES[language]).read_text(encoding="utf-8"))
+    return tomllib.loads(files("kvtiers.words").joinpath(LANGUAGES[language]).read_text(encoding="utf-8"))

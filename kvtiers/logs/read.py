@@ -1,12 +1,22 @@
 """Takes what a log's lines say, event by event, into a ``Log``. Unknown lines are passed over; no line raises."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, BinaryIO
 
-from kvtiers.doctor.log_files import LogBlocks
-from kvtiers.doctor.log_scan import Event, Scanner, events_of_lines
-from kvtiers.doctor.log_state import Log, Request
 from kvtiers.errors import KvtiersError
+from kvtiers.logs.blocks import LogBlocks
+from kvtiers.logs.scan import Event, Scanner, events_of_lines
+from kvtiers.logs.state import Log, Request
+
+
+def read_log_file(path: Path, keep: int = 1000) -> tuple[Log, bool]:
+    """A file or a pipe; as ``read_log``."""
+    try:
+        with path.open("rb") as stream:
+            return read_log(stream, str(path), keep)
+    except OSError as error:
+        raise KvtiersError(f"cannot read {path}: {error.strerror or error}") from None
 
 
 def read_log(stream: BinaryIO, name: str, keep: int = 1000) -> tuple[Log, bool]:

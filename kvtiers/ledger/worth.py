@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kvtiers.costs import load_s, recompute_s
 from kvtiers.errors import KvtiersError
-from kvtiers.tiers import DEFAULT_BANDWIDTH_GB_PER_S, Tier
+from kvtiers.ledger.costs import load_s, recompute_s
+from kvtiers.ledger.tiers import DEFAULT_BANDWIDTH_GB_PER_S, Tier
 from kvtiers.units import positive
 
 # A miss with a tier on is slower: KV is copied out. Measured here 8 %; reported 3 to 15 % (Qwen3-8B, RTX 4090).

@@ -6,8 +6,8 @@ The order is the point: is the prefix reused at all, does it fit in free VRAM, i
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kvtiers.costs import load_s
 from kvtiers.errors import KvtiersError
+from kvtiers.ledger.costs import load_s
 from kvtiers.units import GIB, positive
 
 

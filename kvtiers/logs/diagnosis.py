@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from kvtiers.doctor.log_state import Kind, Log, Start
-from kvtiers.doctor.texts import all_texts, text, values_in
-from kvtiers.version_pairs import known_pairs, verdict
+from kvtiers.logs.state import Kind, Log, Start
+from kvtiers.settings.version_pairs import known_pairs, verdict
+from kvtiers.words import all_texts, text, values_in
 
 _INIT_FAILED = ("no_connector_for_device", "init_failed", "init_components_failed")
 _LOAD_FAILED = ("kv_load_failure", "file_lost", "chunk_load_failed", "mp_keys_lost", "mp_short_read")

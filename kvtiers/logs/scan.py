@@ -1,7 +1,7 @@
 """From a block of a log to what it says: events, plain tuples of a name and values.
 
-What a log's lines add up to is not known here, so several processes can share a file's blocks. Blocks are read as
-Latin-1, which decodes at the speed of a copy; text that is kept is read again as UTF-8.
+What a log's lines add up to is not known here. Blocks are read as Latin-1, which decodes at the speed of a copy; text
+that is kept is read again as UTF-8.
 
 Source: format strings of LMCache 0.3 to 0.5.6 and vLLM 0.32.0.
 """
@@ -15,8 +15,8 @@ from operator import itemgetter
 from types import NoneType
 from typing import Any
 
-from kvtiers.doctor.log_warnings import IN_TRACEBACKS, KV_LOAD, TRACEBACK, WARNINGS, read_warning
-from kvtiers.log_lines import LOOKUP, RETRIEVED, STORED, lookup_values, retrieved_values, stored_values
+from kvtiers.logs.lines import LOOKUP, RETRIEVED, STORED, lookup_values, retrieved_values, stored_values
+from kvtiers.logs.warnings import IN_TRACEBACKS, KV_LOAD, TRACEBACK, WARNINGS, read_warning
 
 Event = tuple[Any, ...]
 # Of LMCache's settings in force, the ones a reader is shown.

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from kvtiers.doctor.findings import Finding
-from kvtiers.doctor.flat_yaml import Node
-from kvtiers.doctor.setup import Setup
-from kvtiers.doctor.sources import Given, Value, read_json
+from kvtiers.lint.findings import Finding
+from kvtiers.lint.flat_yaml import Node
+from kvtiers.lint.setup import Setup
+from kvtiers.lint.sources import Given, Value, read_json
 
 _OPEN_HOSTS = ("0.0.0.0", "::", "[::]", "*")
 _SECRET_NAME = re.compile(

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kvtiers.doctor import known
-from kvtiers.doctor.flat_yaml import Node
-from kvtiers.doctor.sources import Given, Server, Value, read_json, settings_of
+from kvtiers.lint.flat_yaml import Node
+from kvtiers.lint.sources import Given, Server, Value, read_json, settings_of
+from kvtiers.settings import known
 
 # As LMCache 0.5.6 has them, for the settings the rules look at.
 DEFAULTS: dict[str, Any] = {

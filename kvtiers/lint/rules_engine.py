@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from kvtiers.doctor import known
-from kvtiers.doctor.findings import Finding
-from kvtiers.doctor.setup import Setup
-from kvtiers.doctor.sources import Given, Server
-from kvtiers.version_pairs import known_pairs, verdict
+from kvtiers.lint.findings import Finding
+from kvtiers.lint.setup import Setup
+from kvtiers.lint.sources import Given, Server
+from kvtiers.settings import known
+from kvtiers.settings.version_pairs import known_pairs, verdict
 
 _ROLES = ("kv_both", "kv_producer", "kv_consumer")
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kvtiers.errors import KvtiersError
-from kvtiers.evidence import Evidence, Step, contradictions
-from kvtiers.records import from_json, to_json
+from kvtiers.result.evidence import Evidence, Step, contradictions
+from kvtiers.result.records import from_json, to_json
 
 SCHEMA = "kvtiers.lab-result/1"
 REPORTED_SCHEMA = "kvtiers.reported/1"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from kvtiers.records import from_json
+from kvtiers.result.records import from_json
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Pair:
 @cache
 def known_pairs() -> tuple[Pair, ...]:
     """Every pair on record, the recommended one first."""
-    data = tomllib.loads(files("kvtiers").joinpath("version_pairs.toml").read_text(encoding="utf-8"))
+    data = tomllib.loads(files("kvtiers.settings").joinpath("version_pairs.toml").read_text(encoding="utf-8"))
     return tuple(from_json(Pair, entry, f"pair[{index}]") for index, entry in enumerate(data["pair"]))
 
 

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from kvtiers.doctor import known
-from kvtiers.doctor.findings import Finding
-from kvtiers.doctor.flat_yaml import Node
-from kvtiers.doctor.setup import Setup, convert, raw_text
-from kvtiers.doctor.sources import Value
+from kvtiers.lint.findings import Finding
+from kvtiers.lint.flat_yaml import Node
+from kvtiers.lint.setup import Setup, convert, raw_text
+from kvtiers.lint.sources import Value
+from kvtiers.settings import known
 from kvtiers.units import GIB
 
 _TRUE_TO_PEOPLE = ("yes", "on", "y", "t", "enable", "enabled", "ja", "si", "sí", "oui")

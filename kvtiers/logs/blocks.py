@@ -24,7 +24,7 @@ class LogBlocks:
         if not head:
             raise KvtiersError(f"{self._name} is empty")
         pieces = self._plain(head)
-        yield from whole_lines(self._texts(self._decompressed(pieces) if is_gzip(head) else pieces))
+        yield from whole_lines(self._texts(self._decompressed(pieces) if head.startswith(b"\x1f\x8b") else pieces))
 
     def _plain(self, head: bytes) -> Iterator[bytes]:
         while head:
@@ -56,11 +56,6 @@ class LogBlocks:
             if number == 0 and b"\0" in piece[:4096]:
                 raise KvtiersError(f"{self._name} is not a text log")
             yield piece
-
-
-def is_gzip(head: bytes) -> bool:
-    """Is a file that begins so compressed?"""
-    return head.startswith(b"\x1f\x8b")
 
 
 def whole_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -1,0 +1,1 @@
+"""What lab and course share: the result file, its evidence and its medians."""
