@@ -23,10 +23,10 @@ from lab.local_run import DEFAULT_CACHE_ROOT, DEFAULT_PORT, DEFAULT_START_TIMEOU
 from lab.machine import gpu_name
 from lab.paths import LATEST
 from lab.presets import PRESETS, choose
-from lab.progress import say
 from lab.report import save_chart, show
 from lab.setup import set_up
 from lab.url_run import UrlRun, run_url
+from progress import say
 
 INTERRUPTED = 130
 _STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

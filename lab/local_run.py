@@ -21,9 +21,9 @@ from lab.machine import describe
 from lab.outcome import Drive, Outcome, assemble, collect, versions
 from lab.paths import LOGS, STATE, engine_python, portable
 from lab.presets import Preset
-from lab.progress import add_bar, bars, say
 from lab.scenarios import FLOODS, Experiment, Server
 from lab.setup import engine_versions, refuse_known_bad
+from progress import add_bar, bars, say
 
 DEFAULT_PORT = 8100
 DEFAULT_CACHE_ROOT = STATE / "cache"

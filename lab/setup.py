@@ -17,7 +17,7 @@ from kvtiers.version_pairs import known_pairs, verdict
 from lab.errors import LabError
 from lab.paths import ENGINES, REQUIREMENTS, engine_environment, engine_python
 from lab.presets import Preset
-from lab.progress import Bar, add_bar, bars, say
+from progress import Bar, add_bar, bars, say
 
 SUPPORTED_PYTHONS = ((3, 11), (3, 12), (3, 13))
 NEEDED_BYTES = {"cpu": 4 * GIB, "cuda": 16 * GIB}
