@@ -22,10 +22,10 @@ from lab.outcome import Drive, Outcome, assemble, collect, versions
 from lab.paths import LOGS, STATE, engine_python, portable
 from lab.ports import FIRST_PORT, reserved_ports
 from lab.presets import Preset
-from lab.progress import add_bar, bars, say
 from lab.scenarios import FLOODS, Experiment, Server
 from lab.setup import engine_versions, refuse_known_bad
 from machine.memory import engines_that_fit
+from progress import add_bar, bars, say
 
 DEFAULT_CACHE_ROOT = STATE / "cache"
 DEFAULT_START_TIMEOUT_S = 300.0
