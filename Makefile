@@ -20,7 +20,7 @@ endif
 
 test: look-test check site ## all checks and tests, the real engine and a real browser included
 	@$(PY) -m lab setup
-	@$(PY) -m pytest
+	@$(PY) -m pytest -n 2 --dist loadgroup
 
 check: $(STAMP) ## formatting, lint and types
 	@$(PY) -m ruff format --check .

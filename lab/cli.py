@@ -22,12 +22,12 @@ from lab.launch import DEFAULT_POOL_TOKENS, Knobs
 from lab.local_run import DEFAULT_CACHE_ROOT, DEFAULT_START_TIMEOUT_S, LocalRun, dry_run, run_local
 from lab.paths import LATEST
 from lab.presets import PRESETS, choose
-from lab.progress import say
 from lab.report import save_chart, show
 from lab.setup import set_up
 from lab.url_run import UrlRun, run_url
 from machine.errors import MachineError
 from machine.gpu import engine_for
+from progress import say
 
 INTERRUPTED = 130
 _STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -22,10 +22,10 @@ from lab.outcome import Drive, Outcome, assemble, collect, versions
 from lab.paths import LOGS, STATE, engine_python, portable
 from lab.ports import FIRST_PORT, reserved_ports
 from lab.presets import Preset
-from lab.progress import add_bar, bars, say
 from lab.scenarios import FLOODS, Experiment, Server
 from lab.setup import engine_versions, refuse_known_bad
 from machine.memory import engines_that_fit
+from progress import add_bar, bars, say
 
 DEFAULT_CACHE_ROOT = STATE / "cache"
 DEFAULT_START_TIMEOUT_S = 300.0
@@ -136,7 +136,7 @@ def run_local(wanted: LocalRun) -> Result:
         source = TokenSource(ordinary_ids(int(config["vocab_size"])), knobs.seed)
         planned = launches(wanted, pool, Directories(chunks, sockets), ports, direct_io=direct_io)
         experiment = None
-        for group in _groups(preset, pool, planned):
+        for group in engine_groups(preset, pool, planned):
             with running(group, LOGS, wanted.start_timeout_s) as engines, contextlib.ExitStack() as clients:
                 engine_runs += [_engine_run(engine) for engine in engines]
                 servers = [_server(engine, preset, chunk_files, clients) for engine in engines]
@@ -181,7 +181,7 @@ def _bytes_written(wanted: LocalRun, pool: Pool) -> float:
     return rounds * tokens * pool.kv_bytes_per_token
 
 
-def _groups(preset: Preset, pool: Pool, planned: Sequence[Launch]) -> list[Sequence[Launch]]:
+def engine_groups(preset: Preset, pool: Pool, planned: Sequence[Launch]) -> list[Sequence[Launch]]:
     """Engines that are up at once. On CPUs both arms are, and take turns, which cancels drift, where memory holds both;
     a GPU's memory is for one of them.
 

@@ -12,8 +12,8 @@ from kvtiers.result.schema import SCHEMA, EngineRun, Machine, Mode, Model, Resul
 from kvtiers.result.summary import summarize
 from lab.errors import LabError
 from lab.paths import portable
-from lab.progress import add_bar, bars
 from lab.scenarios import Experiment, Runner, Server, contradicted, unequal_answers
+from progress import add_bar, bars
 
 
 @dataclass

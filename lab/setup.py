@@ -13,10 +13,10 @@ from kvtiers.settings.version_pairs import known_pairs, verdict
 from lab.errors import LabError
 from lab.paths import ENGINES, REQUIREMENTS, engine_environment, engine_python
 from lab.presets import Preset
-from lab.progress import add_bar, bars, say
 from machine import pip
 from machine.environment import make
 from machine.space import CUDA_TORCH_BYTES, engine_bytes, require_space
+from progress import add_bar, bars, say
 
 _ASK_VERSIONS = """
 import importlib.metadata as metadata, json, platform

@@ -59,6 +59,7 @@ def remark(kind: Kind, command: str, engine: str) -> str:
         )
     if kind.glibc < oldest:
         raise MachineError(f"glibc {_dotted(kind.glibc)}: the wheels need {_dotted(oldest)}; use Debian 12, or newer")
+    # Tried in an emulator: as a Nehalem, without AVX2, vLLM stops at an illegal instruction; as a Haswell it runs.
     if with_engine and engine == "cpu" and kind.processor == "x86_64" and not kind.avx2:
         raise MachineError("this CPU has no AVX2: vLLM's CPU build has kernels for AVX2 and AVX-512 only")
     return f"Linux on aarch64: {RESOLVED}" if kind.processor == "aarch64" else ""

@@ -1,30 +1,37 @@
 """Builds the course: `python site/build.py [--out site/dist]`.
 
-Lessons and notebooks in, a folder of static files out. Needs node and npm (for the browser's Python) and the package
-registries; no browser, no GPU.
+Lessons and notebooks in, a folder of static files out. Needs the package registries; no browser, no GPU.
 """
 
 from __future__ import annotations
 
 import argparse
+import errno
 import hashlib
 import re
 import shutil
-import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+import tempfile
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
-from course.compress import compress_site
+from course.children import ChildError, children
+from course.compress import Compressor
 from course.errors import CourseError
-from course.notebooks import Notebook, export_notebooks, find_notebooks, start_script, with_wheel
+from course.frontend import Frontend, build_frontend
+from course.notebooks import Notebook, export_notebooks, find_notebooks, start_script, with_wheel, write_pages
 from course.notices import write_notices
 from course.pages import Pages
-from course.poster import save_view
+from course.poster import save_views
 from course.reading import load_reading, write_reading
 from course.runtime import build_runtime
 from course.search import write_index, write_library
 from course.share import write_pictures
+from course.sources import fetch, load_sources
+from course.steps import Steps, steps
+from course.workers import marimo_workers
 
 from kvtiers.errors import KvtiersError
 from kvtiers.result.schema import read_result
@@ -32,6 +39,9 @@ from kvtiers.result.schema import read_result
 SITE = Path(__file__).resolve().parent
 PROJECT = SITE.parent
 RESULTS = PROJECT / "lab" / "results"
+NEEDED = "0.9 GB"
+LANES = 3
+"""Fetching and the runtime, the saved views; the frontend and the pages have the main thread."""
 ADDRESS = re.compile(r"https?://[^\s/?#]+(/[^\s?#]*)?")
 
 
@@ -50,6 +60,11 @@ def main() -> None:
         build(options.out.resolve(), options.cache.resolve(), site_address(options.address))
     except CourseError as error:
         sys.exit(f"build failed: {error}")
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        place = error.filename or f"{options.cache} or {options.out}"
+        sys.exit(f"build failed: no space left for {place}; a build takes about {NEEDED}. Make room and build again")
 
 
 def site_address(text: str) -> str:
@@ -60,32 +75,93 @@ def site_address(text: str) -> str:
 
 
 def build(out: Path, cache: Path, address: str) -> None:
-    """Write the site for `address` into `out`, replacing what is there."""
+    """Write the site for `address`, and put it in the place of `out` once all of it is there."""
+    fresh = cache / "site"
+    shutil.rmtree(fresh, ignore_errors=True)
+    shutil.copytree(SITE / "static", fresh / "static")
+    compressor = Compressor(cache / "compressed")
+    with steps() as shown, marimo_workers() as workers, ThreadPoolExecutor(LANES) as lanes:
+        try:
+            Build(fresh, cache, address, shown, workers, lanes, compressor).write()
+            compressor.finish(shown)
+        except BaseException:
+            # What goes on elsewhere is of no use any more.
+            children.stop()
+            compressor.stop()
+            workers.shutdown(cancel_futures=True)
+            raise
     shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
-    shutil.copytree(SITE / "static", out / "static")
+    shutil.move(fresh, out)
 
-    notebooks = _stage(find_notebooks(PROJECT / "notebooks"), cache / "notebooks")
-    runtime = _runtime(cache, out)
-    frontend = export_notebooks(notebooks, runtime, SITE, cache, out)
-    # A notebook in the browser takes the folder above its worker's assets/ for its own.
-    shutil.copytree(notebooks[0].path.parent / "public", out / frontend.folder / "public")
-    wheel = _wheel(out / "wheels")
-    for notebook in notebooks:
-        download = out / f"{notebook.folder}.py"
-        download.write_text(with_wheel(notebook.path.read_text(), f"{address}/wheels/{wheel}"))
 
-    with ThreadPoolExecutor(2) as pool:
-        views = list(pool.map(lambda notebook: save_view(notebook.path, PROJECT), notebooks))
-    saved = {(notebook.language, notebook.name): view for notebook, view in zip(notebooks, views, strict=True)}
-    pictures = write_pictures(saved, PROJECT / "docs" / "lab.png", out / "share")
-    reading = load_reading(PROJECT, SITE)
-    start = start_script(frontend, runtime, "../../")
-    write_reading(reading, saved, pictures, start, Pages(SITE, out, address))
-    write_index(reading, SITE, out / "static" / "search.json")
-    write_library(SITE, cache, out / "static" / "minisearch.js")
-    write_notices(SITE, cache / "downloads", out / "third-party-notices.txt")
-    compress_site(out, cache / "compressed")
+@dataclass(frozen=True)
+class Build:
+    """One build: the runtime, the frontend and the saved views side by side, then the pages.
+
+    Whatever is final goes to the ``compressor`` at once.
+    """
+
+    out: Path
+    cache: Path
+    address: str
+    shown: Steps
+    workers: Executor
+    lanes: Executor
+    compressor: Compressor
+
+    def write(self) -> None:
+        """Write the whole site into ``out``."""
+        out, notebooks = self.out, _stage(find_notebooks(PROJECT / "notebooks"), self.cache / "notebooks")
+        runtime = _runtime_name()
+        fetched = self.lanes.submit(self._fetch)
+        runtime_built = self.lanes.submit(self._write_runtime, runtime, fetched)
+        views = self.lanes.submit(save_views, notebooks, self.workers, self.shown)
+        frontend = self._write_notebooks(notebooks, runtime, fetched)
+        with self.shown.step("write pages"):
+            pictures = write_pictures(views.result(), PROJECT / "docs" / "lab.png", out / "share")
+            reading = load_reading(PROJECT, SITE)
+            start = start_script(frontend, runtime, "../../")
+            write_reading(reading, views.result(), pictures, start, Pages(SITE, out, self.address))
+            write_index(reading, SITE, out / "static" / "search.json")
+            write_library(SITE, self.cache, out / "static" / "minisearch.js")
+            write_notices(SITE, self.cache / "downloads", out / "third-party-notices.txt")
+        runtime_built.result()
+        self.compressor.add(out)
+
+    def _fetch(self) -> None:
+        sources = load_sources(SITE / "runtime" / "sources.json")
+        with self.shown.step("fetch", len(sources)) as bar:
+            fetch(sources, self.cache / "downloads", bar.advance)
+
+    def _write_runtime(self, name: str, fetched: Future[None]) -> None:
+        """The browser's Python, built anew unless nothing it is made of has changed."""
+        fetched.result()
+        built = self.cache / "runtime"
+        stamp = built / "complete"
+        if not stamp.is_file() or stamp.read_text(encoding="utf-8") != name:
+            notebooks = self.cache / "notebooks" / "en"
+            build_runtime(SITE, PROJECT / "kvtiers", notebooks, self.cache, built, steps=self.shown)
+            stamp.write_text(name, encoding="utf-8")
+        shutil.copytree(built, self.out / name, ignore=shutil.ignore_patterns("complete"))
+        self.compressor.add(self.out / name)
+
+    def _write_notebooks(self, notebooks: list[Notebook], runtime: str, fetched: Future[None]) -> Frontend:
+        """The notebooks' pages, what they share, and the notebooks to download."""
+        with tempfile.TemporaryDirectory(dir=self.cache) as work:
+            with self.shown.step("export notebooks", len(notebooks)) as bar:
+                exported, export = export_notebooks(notebooks, self.workers, Path(work), bar)
+            fetched.result()
+            with self.shown.step("merge frontend"):
+                frontend = build_frontend(export, version("marimo"), SITE, self.cache, self.out)
+        # A notebook in the browser takes the folder above its worker's assets/ for its own.
+        shutil.copytree(notebooks[0].path.parent / "public", self.out / frontend.folder / "public")
+        self.compressor.add(self.out / frontend.folder)
+        write_pages(notebooks, exported, frontend, runtime, self.out)
+        wheel = f"{self.address}/wheels/{_wheel(self.out / 'wheels')}"
+        for notebook in notebooks:
+            source = with_wheel(notebook.path.read_text(encoding="utf-8"), wheel)
+            (self.out / f"{notebook.folder}.py").write_text(source, encoding="utf-8")
+        return frontend
 
 
 def _stage(notebooks: list[Notebook], folder: Path) -> list[Notebook]:
@@ -108,7 +184,7 @@ def lab_result(results: Path) -> Path:
     latest = results / "latest.json"
     if latest.is_file():
         try:
-            read_result(latest.read_text())
+            read_result(latest.read_text(encoding="utf-8"))
         except (KvtiersError, UnicodeDecodeError) as error:
             print(f"{latest} can't be shown ({error}): lesson 6 shows the committed run. Run `make lab` again.")
         else:
@@ -116,8 +192,8 @@ def lab_result(results: Path) -> Path:
     return results / "reference" / "cpu-tiny.json"
 
 
-def _runtime(cache: Path, out: Path) -> str:
-    """Build the browser's Python unless nothing it is made of has changed. Returns its folder's name."""
+def _runtime_name() -> str:
+    """The runtime's folder: named by what it is made of, since browsers keep its files for good."""
     inputs = [
         *sorted((SITE / "runtime").iterdir()),
         SITE / "course" / "runtime.py",
@@ -125,23 +201,16 @@ def _runtime(cache: Path, out: Path) -> str:
     ]
     inputs += sorted((PROJECT / "notebooks" / "en").glob("*.py"))
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in inputs if path.is_file())).hexdigest()[:12]
-    name, built = f"python-{digest}", cache / "runtime"
-    stamp = built / "complete"
-    if not stamp.is_file() or stamp.read_text() != digest:
-        build_runtime(SITE, PROJECT / "kvtiers", cache / "notebooks" / "en", cache, built)
-        stamp.write_text(digest)
-    shutil.copytree(built, out / name, ignore=shutil.ignore_patterns("complete"))
-    return name
+    return f"python-{digest}"
 
 
 def _wheel(folder: Path) -> str:
-    command = [sys.executable, "-m", "uv", "build", "--quiet", "--wheel", "--out-dir", str(folder), str(PROJECT)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    wheels = [path.name for path in folder.glob("*.whl")]
-    if done.returncode or len(wheels) != 1:
-        raise CourseError(f"could not build the kvtiers wheel:\n{done.stderr[-2000:]}")
-    (folder / ".gitignore").unlink(missing_ok=True)
-    return wheels[0]
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+    try:
+        children.run(command, folder=PROJECT)
+    except ChildError as failure:
+        raise CourseError(f"could not build the kvtiers wheel:\n{str(failure)[-2000:]}") from failure
+    return next(folder.glob("*.whl")).name
 
 
 if __name__ == "__main__":

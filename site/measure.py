@@ -26,6 +26,7 @@ from typing import Any
 import serve
 from course.notebooks import export_with_marimo, find_notebooks, without_header
 from course.sources import fetch, load_sources, unpack_tar
+from course.workers import marimo_workers
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from playwright.sync_api import BrowserContext, FrameLocator, Page, sync_playwright
@@ -72,27 +73,32 @@ def build_stock(folder: Path, cache: Path) -> None:
     with tempfile.TemporaryDirectory() as work:
         notebook = next(n for n in find_notebooks(PROJECT / "notebooks") if LESSON.replace("-", "_") == n.name)
         source = Path(work) / notebook.path.name
-        source.write_text(without_header(notebook.path.read_text()))
-        export_with_marimo(source, folder)
+        source.write_text(without_header(notebook.path.read_text(encoding="utf-8")))
+        with marimo_workers() as workers:
+            workers.submit(export_with_marimo, source, folder).result()
         for name, path in files.items():
             if name.startswith("pyodide-"):
                 unpack_tar(path, pyodide, "package/")
             elif name.startswith("pyyaml"):
-                unpack_tar(path, Path(work) / "yaml", f"{name.removesuffix('.tar.gz')}/lib/yaml/")
-        for name, path in files.items():
-            if name.endswith(".whl"):
+                with zipfile.ZipFile(path) as bundle:
+                    bundle.extractall(work, [file for file in bundle.namelist() if re.fullmatch(r"yaml/\w+\.py", file)])
+            elif name.endswith(".whl"):
                 shutil.copy(path, pyodide / name)
         _pack(pyodide, Path(work) / "yaml", "pyyaml", "6.0.4")
         _pack(pyodide, PROJECT / "kvtiers", "kvtiers", "0.1.0")
-    lock = json.loads((pyodide / "pyodide-lock.json").read_text())
+    lock = json.loads((pyodide / "pyodide-lock.json").read_text(encoding="utf-8"))
     packages = {str(canonicalize_name(entry["name"])): entry for entry in map(_entry, sorted(pyodide.glob("*.whl")))}
     packages["kvtiers"]["depends"] = ["matplotlib"]
     for entry in packages.values():
         entry["depends"] = [name for name in entry["depends"] if name in packages]
-    (pyodide / "pyodide-lock.json").write_text(json.dumps({"info": lock["info"], "packages": packages}))
-    page = (folder / "index.html").read_text()
+    (pyodide / "pyodide-lock.json").write_text(
+        json.dumps({"info": lock["info"], "packages": packages}), encoding="utf-8"
+    )
+    page = (folder / "index.html").read_text(encoding="utf-8")
     urls = 'data-pyodide-index-url="./pyodide/" data-pyodide-lockfile-url="./pyodide/pyodide-lock.json"'
-    (folder / "index.html").write_text(page.replace('<marimo-wasm hidden="">', f'<marimo-wasm hidden="" {urls}>'))
+    (folder / "index.html").write_text(
+        page.replace('<marimo-wasm hidden="">', f'<marimo-wasm hidden="" {urls}>'), encoding="utf-8"
+    )
 
 
 def _pack(into: Path, package: Path, name: str, version: str) -> None:

@@ -53,7 +53,7 @@ def load_claims(path: Path, results: Path) -> dict[str, Claim]:
     Raises:
         CourseError: naming the claim that is malformed or can't be worked out.
     """
-    read = cache(lambda name: read_result((results / f"{name}.json").read_text()))
+    read = cache(lambda name: read_result((results / f"{name}.json").read_text(encoding="utf-8")))
     return {name: _claim(name, entry, read) for name, entry in load_yaml(path, "claims").items()}
 
 

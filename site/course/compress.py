@@ -5,22 +5,58 @@ from __future__ import annotations
 import gzip
 import hashlib
 import shutil
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import brotli  # type: ignore[import-untyped]
 
+from course.steps import Steps
+from machine.limits import usable_threads
+
 SUFFIXES = frozenset({".html", ".css", ".js", ".mjs", ".json", ".svg", ".wasm", ".bin", ".py", ".txt"})
 SMALL_BYTES = 1024
 LARGE_BYTES = 2_000_000
+BEST = 11
 
 
-def compress_site(folder: Path, cache: Path) -> None:
-    """Compress every file below `folder` that gains by it; `cache` keeps results by content."""
-    cache.mkdir(parents=True, exist_ok=True)
-    files = [p for p in sorted(folder.rglob("*")) if p.suffix in SUFFIXES and p.stat().st_size > SMALL_BYTES]
-    with ProcessPoolExecutor(2) as pool:
-        list(pool.map(_compress, files, [cache] * len(files), chunksize=8))
+class Compressor:
+    """Compresses what is final while the build goes on; both packers let other threads run.
+
+    Args:
+        cache: keeps results by content.
+    """
+
+    def __init__(self, cache: Path) -> None:
+        cache.mkdir(parents=True, exist_ok=True)
+        self._cache = cache
+        self._pool = ThreadPoolExecutor(usable_threads())
+        self._packing: dict[Path, Future[None]] = {}
+
+    def add(self, folder: Path) -> None:
+        """Compress every file below `folder` that gains by it, what takes longest first."""
+        files = [p for p in folder.rglob("*") if p.suffix in SUFFIXES and p.stat().st_size > SMALL_BYTES]
+        for path in sorted(set(files) - set(self._packing), key=_work, reverse=True):
+            self._packing[path] = self._pool.submit(_compress, path, self._cache)
+
+    def finish(self, steps: Steps) -> None:
+        """Wait for all of it."""
+        sizes = {packed: path.stat().st_size for path, packed in self._packing.items()}
+        with steps.step("compress (kB)", sum(sizes.values()) // 1000) as bar:
+            done = 0
+            for packed in as_completed(sizes):
+                packed.result()
+                done += sizes[packed]
+                bar.reach(done // 1000)
+        self._pool.shutdown()
+
+    def stop(self) -> None:
+        """Begin nothing more."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _work(path: Path) -> tuple[bool, int]:
+    size = path.stat().st_size
+    return _quality(path, size) == BEST, size
 
 
 def _compress(path: Path, cache: Path) -> None:
@@ -34,12 +70,14 @@ def _compress(path: Path, cache: Path) -> None:
                 packed = brotli.compress(content, quality=quality, lgwin=24)
             else:
                 packed = gzip.compress(content, 6, mtime=0)
-            kept.write_bytes(packed)
+            work = cache / f"{key}{suffix}.{path.parent.name}"  # half a file may not pass for a whole one
+            work.write_bytes(packed)
+            work.replace(kept)
         shutil.copy(kept, path.with_name(path.name + suffix))
 
 
 def _quality(path: Path, size: int) -> int:
-    """What every first visit fetches is worth minutes of compression, once. The rest is not."""
-    if path.suffix == ".wasm" or path.name in ("start.bin", "start.js") or path.name.startswith("memory-"):
-        return 11
+    """What every first visit fetches is worth a minute of compression, once. The rest is not."""
+    if path.name in ("pyodide.asm.wasm", "start.bin", "start.js") or path.name.startswith("memory-"):
+        return BEST
     return 6 if size > LARGE_BYTES else 9

@@ -43,7 +43,9 @@ def build_frontend(export: Path, version: str, site: Path, cache: Path, out: Pat
     script = site / "runtime" / "bundle.mjs"
     rollup = find_source(site / "runtime" / "sources.json", ROLLUP)
     names = sorted(path.name for path in assets.iterdir())  # marimo names them by content
-    digest = hashlib.sha256("\n".join([*names, rollup.sha256, script.read_text()]).encode()).hexdigest()[:12]
+    digest = hashlib.sha256(
+        "\n".join([*names, rollup.sha256, script.read_text(encoding="utf-8")]).encode()
+    ).hexdigest()[:12]
     built = cache / "frontend" / digest
     if not built.is_dir():
         shutil.rmtree(built.parent, ignore_errors=True)

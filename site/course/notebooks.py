@@ -6,19 +6,19 @@ in `marimo-HASH/`, the runtime once in `python-HASH/`, and a page is only its HT
 
 from __future__ import annotations
 
-import os
+import contextlib
+import io
 import re
-import subprocess
-import sys
-import tempfile
-from concurrent.futures import ThreadPoolExecutor
+import shutil
+from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import entry_points
 from pathlib import Path
 
 from course.errors import CourseError
-from course.frontend import Frontend, build_frontend
+from course.frontend import Frontend
 from course.policy import EDITOR, NOTEBOOK, with_policy
+from progress import Bar
 
 SCRIPT_HEADER = re.compile(r"\A# /// script\n(?:#.*\n)*?# ///\n+")
 MOUNT = '<marimo-wasm hidden="">'
@@ -66,51 +66,61 @@ def with_wheel(source: str, wheel_url: str) -> str:
     return source
 
 
-def export_notebooks(notebooks: list[Notebook], runtime: str, site: Path, cache: Path, out: Path) -> Frontend:
-    """Write `notebooks/LANG/NAME/{index,edit}.html` and the shared frontend into `out`.
-
-    `runtime` is the runtime's folder name in `out`.
-    """
-    with tempfile.TemporaryDirectory() as work, ThreadPoolExecutor(2) as pool:
-        exports = list(pool.map(lambda notebook: _export(notebook, Path(work)), notebooks))
-        frontend = build_frontend(exports[0], version("marimo"), site, cache, out)
-        for notebook, export in zip(notebooks, exports, strict=True):
-            page = _relocate((export / "index.html").read_text(), runtime, frontend)
-            folder = out / notebook.folder
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / "index.html").write_text(with_policy(page, NOTEBOOK))
-            # Whoever edits may ask for a package: look nowhere else than here.
-            nowhere = f'data-pypi-index-url="{UP}/{runtime}/none/"'
-            editor = _replace_once(page, "<marimo-wasm ", f"<marimo-wasm {nowhere} ")
-            editor = _replace_once(editor, READ, EDIT)
-            (folder / "edit.html").write_text(with_policy(editor, EDITOR))
-    return frontend
+def export_notebooks(notebooks: list[Notebook], workers: Executor, work: Path, bar: Bar) -> tuple[list[str], Path]:
+    """marimo's own export of each notebook, made by `workers` in `work`: the pages, and the folder of the first with
+    all that it needs beside it."""
+    # In a project that has kvtiers, as this one, marimo would pack it up for each page.
+    (work / "pyproject.toml").touch()
+    folders = [work / notebook.language / notebook.name for notebook in notebooks]
+    exports = [workers.submit(_export, *export) for export in zip(notebooks, folders, strict=True)]
+    for export in as_completed(exports):
+        export.result()
+        bar.advance()
+        if export is not exports[0]:
+            shutil.rmtree(folders[exports.index(export)])  # each brings all of marimo's frontend
+    return [export.result() for export in exports], folders[0]
 
 
-def _export(notebook: Notebook, work: Path) -> Path:
-    source = work / notebook.language / f"{notebook.name}.py"
-    source.parent.mkdir(exist_ok=True)
-    source.write_text(without_header(notebook.path.read_text()))
-    out = source.with_suffix("")
+def _export(notebook: Notebook, out: Path) -> str:
+    source = out.with_suffix(".py")
+    source.parent.mkdir(parents=True, exist_ok=True)
+    source.write_text(without_header(notebook.path.read_text(encoding="utf-8")), encoding="utf-8")
     export_with_marimo(source, out)
-    return out
+    return (out / "index.html").read_text(encoding="utf-8")
 
 
 def export_with_marimo(source: Path, out: Path) -> None:
-    """Run marimo's own export of `source` into the folder `out`."""
-    command = [sys.executable, "-m", "marimo", "export", "html-wasm", str(source), "--output", str(out)]
-    # marimo looks for uv on PATH; from a folder without kvtiers it takes kvtiers for no local package.
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    done = subprocess.run(
-        [*command, "--mode", "run", "--force"],
-        cwd=source.parent,
-        env=os.environ | {"PATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise CourseError(f"marimo could not export {source.name}:\n{done.stderr[-2000:]}")
+    """Run `marimo export html-wasm` for `source` into the folder `out`, in this process: it takes most of its time to
+    start. Needs uv on PATH.
+
+    Raises:
+        CourseError: with what marimo said.
+    """
+    (marimo,) = entry_points(group="console_scripts", name="marimo")
+    command = ["export", "html-wasm", str(source), "--output", str(out), "--mode", "run", "--force"]
+    said = io.StringIO()
+    try:
+        with contextlib.chdir(source.parent), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            marimo.load().main(command, standalone_mode=False)
+    except (Exception, SystemExit) as error:
+        raise CourseError(f"marimo could not export {source.name}: {error}\n{said.getvalue()[-2000:]}") from error
+
+
+def write_pages(notebooks: list[Notebook], exported: list[str], frontend: Frontend, runtime: str, out: Path) -> None:
+    """Write `notebooks/LANG/NAME/{index,edit}.html` into `out`, from marimo's pages.
+
+    `runtime` is the runtime's folder name in `out`.
+    """
+    for notebook, export in zip(notebooks, exported, strict=True):
+        page = _relocate(export, runtime, frontend)
+        folder = out / notebook.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "index.html").write_text(with_policy(page, NOTEBOOK), encoding="utf-8")
+        # Whoever edits may ask for a package: look nowhere else than here.
+        nowhere = f'data-pypi-index-url="{UP}/{runtime}/none/"'
+        editor = _replace_once(page, "<marimo-wasm ", f"<marimo-wasm {nowhere} ")
+        editor = _replace_once(editor, READ, EDIT)
+        (folder / "edit.html").write_text(with_policy(editor, EDITOR), encoding="utf-8")
 
 
 def start_script(frontend: Frontend, runtime: str, root: str) -> str:

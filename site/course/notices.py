@@ -20,10 +20,15 @@ def write_notices(site: Path, downloads: Path, out: Path) -> None:
     """
     shipped = [source for source in load_sources(site / "runtime" / "sources.json") if source.shipped]
     head = [f"{source.requirement} ({source.client}): {source.licence}. {source.why}".strip() for source in shipped]
-    texts = [f"== {path.stem}\n\n{path.read_text().strip()}" for path in sorted((site / "licences").glob("*.txt"))]
+    texts = [
+        f"== {path.stem}\n\n{path.read_text(encoding='utf-8').strip()}"
+        for path in sorted((site / "licences").glob("*.txt"))
+    ]
     for _, path in sorted(fetch(shipped, downloads).items()):
         texts += _licences(path) if path.suffix == ".whl" else _packed_licences(path)
-    out.write_text("Third-party software on this site\n\n" + "\n".join(head) + "\n\n" + "\n\n".join(texts) + "\n")
+    out.write_text(
+        "Third-party software on this site\n\n" + "\n".join(head) + "\n\n" + "\n\n".join(texts) + "\n", encoding="utf-8"
+    )
 
 
 def _licences(wheel: Path) -> list[str]:
@@ -33,7 +38,7 @@ def _licences(wheel: Path) -> list[str]:
 
 
 def _packed_licences(package: Path) -> list[str]:
-    """Of an npm package or a source distribution."""
+    """Of an npm package."""
     with tarfile.open(package) as bundle:
         found = [member for member in bundle.getmembers() if PACKED_LICENCE.fullmatch(member.name)]
         streams = [(member.name, bundle.extractfile(member)) for member in found]

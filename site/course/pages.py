@@ -66,7 +66,7 @@ def _read(folder: Path, language: str) -> tuple[str, str]:
     page = folder / f"{language}.md"
     if not page.is_file():
         raise CourseError(f"{folder.name} has no {page.name}: every lesson exists in both languages")
-    title, _, text = page.read_text().partition("\n")
+    title, _, text = page.read_text(encoding="utf-8").partition("\n")
     if not title.startswith("# "):
         raise CourseError(f"{page} must start with its title: # …")
     return title.removeprefix("# ").strip(), text
@@ -85,7 +85,10 @@ def _load(folder: Path, language: str, renderer: Text, anchors: Sequence[str]) -
 
 def load_strings(site: Path) -> dict[str, dict[str, str]]:
     """The words of the page frame, by language."""
-    return {language: tomllib.loads((site / "strings" / f"{language}.toml").read_text()) for language in LANGUAGES}
+    return {
+        language: tomllib.loads((site / "strings" / f"{language}.toml").read_text(encoding="utf-8"))
+        for language in LANGUAGES
+    }
 
 
 class Pages:
@@ -107,26 +110,26 @@ class Pages:
         page = self._render(template, folder, language, root="../" * folder.count("/"), **values)
         path = self._out / folder / "index.html"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page)
+        path.write_text(page, encoding="utf-8")
         if language == LANGUAGES[0]:
             self._written.append(place)
 
     def write_entrance(self, template: str, **values: object) -> None:
         """Render the site's own front page, which shows what the first language's does."""
         page = self._render(template, f"{LANGUAGES[0]}/", LANGUAGES[0], root="./", **values)
-        (self._out / "index.html").write_text(page)
+        (self._out / "index.html").write_text(page, encoding="utf-8")
 
     def write_missing(self, template: str) -> None:
         """Render the 404 page. It is shown at any address, so its links start from the site's own."""
         root = f"{urlsplit(self._address).path}/"
         page = self._render(template, f"{LANGUAGES[0]}/", LANGUAGES[0], root=root, strings=self._strings)
-        (self._out / "404.html").write_text(page)
+        (self._out / "404.html").write_text(page, encoding="utf-8")
 
     def write_sitemap(self) -> None:
         """List every page that was written, with its other language."""
         template = self._templates.get_template("sitemap.xml.j2")
         page = template.render(address=self._address, languages=LANGUAGES, places=self._written)
-        (self._out / "sitemap.xml").write_text(page)
+        (self._out / "sitemap.xml").write_text(page, encoding="utf-8")
 
     def _render(self, template: str, folder: str, language: str, **values: object) -> str:
         """`folder` is the page's own, on the site; its place in the other language has the same name."""

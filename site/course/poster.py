@@ -5,28 +5,54 @@ Charts and text stay as they are; marimo's controls become locked native ones of
 
 from __future__ import annotations
 
+import contextlib
 import html
+import importlib.util
+import io
 import json
-import os
 import re
-import subprocess
-import sys
+import traceback
+from collections.abc import Sequence
+from concurrent.futures import Executor, as_completed
 from html.parser import HTMLParser
 from pathlib import Path
 
 from course.errors import CourseError
+from course.notebooks import Notebook
+from course.steps import Steps
 
 VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "source", "wbr"})
 
 
-def save_view(notebook: Path, project: Path) -> str:
-    """Run `notebook` with its defaults, in a process of its own, and return its outputs as HTML."""
-    environment = os.environ | {"PYTHONPATH": f"{project}{os.pathsep}{Path(__file__).parents[1]}", "MPLBACKEND": "svg"}
-    command = [sys.executable, "-m", "course.poster", str(notebook)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise CourseError(f"{notebook} does not run:\n{done.stderr[-2000:]}")
-    return done.stdout
+def save_views(notebooks: Sequence[Notebook], workers: Executor, steps: Steps) -> dict[tuple[str, str], str]:
+    """The saved view of every notebook, by language and name."""
+    with steps.step("saved views", len(notebooks)) as bar:
+        views = {workers.submit(save_view, notebook.path): notebook for notebook in notebooks}
+        for view in as_completed(views):
+            view.result()
+            bar.advance()
+    return {(notebook.language, notebook.name): view.result() for view, notebook in views.items()}
+
+
+def save_view(notebook: Path) -> str:
+    """Run `notebook` with its defaults and return its outputs as HTML. For a process of `marimo_workers`.
+
+    Raises:
+        CourseError: the notebook does not run.
+    """
+    import marimo as mo  # noqa: PLC0415  only the processes that run notebooks need it
+
+    spec = importlib.util.spec_from_file_location("notebook", notebook)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            spec.loader.exec_module(module)
+            outputs, _ = module.app.run()
+            return lock_controls([mo.as_html(output).text for output in outputs if output is not None])
+    except (Exception, SystemExit) as error:
+        raise CourseError(f"{notebook} does not run:\n{traceback.format_exc()[-2000:]}") from error
 
 
 def lock_controls(outputs: list[str]) -> str:
@@ -36,8 +62,8 @@ def lock_controls(outputs: list[str]) -> str:
         parser = _Locker()
         parser.feed(output)
         parser.close()
-        cells.append(f'<div class="cell">{"".join(parser.out)}</div>')
-    return "\n".join(cells)
+        cells.append(f'<div class="cell">{"".join(parser.out)}</div>\n')
+    return "".join(cells)
 
 
 class _Locker(HTMLParser):
@@ -152,21 +178,3 @@ def _control(kind: str, data: dict[str, object]) -> str:
                 chosen = " checked" if option == _plain(value) else ""
                 control += f'<span class="option"><input type="radio" disabled{chosen}>{option}</span>'
     return control
-
-
-def _main(notebook: str) -> None:
-    import importlib.util  # noqa: PLC0415  only the process that runs a notebook needs these
-
-    import marimo as mo  # noqa: PLC0415
-
-    spec = importlib.util.spec_from_file_location("notebook", notebook)
-    if spec is None or spec.loader is None:
-        sys.exit(f"{notebook} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    outputs, _ = module.app.run()
-    print(lock_controls([mo.as_html(output).text for output in outputs if output is not None]))
-
-
-if __name__ == "__main__":
-    _main(sys.argv[1])

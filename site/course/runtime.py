@@ -17,6 +17,7 @@ from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
 
 from course.node import run_node
 from course.sources import fetch, load_sources, unpack_tar
+from course.steps import Steps
 
 COMPILED = ("msgspec", "numpy", "matplotlib", "contourpy", "kiwisolver", "pillow")
 ZIP, SITE_PACKAGES = "/lib/python314.zip/", "/lib/python3.14/site-packages/"
@@ -26,6 +27,8 @@ CHART_LETTERS = [*range(0x20, 0x250), *range(0x370, 0x400), *range(0x2000, 0x230
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 STDLIB_SKIP = re.compile(r"^(idlelib|turtledemo|lib2to3|ensurepip|tkinter|turtle\.py|pydoc_data|test|wsgiref|xmlrpc)\b")
+# Its C accelerator is optional, and compiled for another machine: the Python half is all that the browser needs.
+NOT_YAML = re.compile(r"^(?!yaml/[^/]+\.py$)")
 SKIP = re.compile(
     r"""(^|/)(tests?|__pycache__)/ | \.(pyi|pyx|pxd|h|c|cpp|a|pc|typed)$
     | /sample_data/ | /mpl-data/(images|fonts/(afm|pdfcorefonts))/
@@ -44,7 +47,7 @@ SKIP = re.compile(
 )
 
 
-def build_runtime(site: Path, package: Path, notebooks: Path, cache: Path, out: Path) -> None:
+def build_runtime(site: Path, package: Path, notebooks: Path, cache: Path, out: Path, *, steps: Steps) -> None:
     """Write the runtime into `out`. `package` is the kvtiers folder; `notebooks` are run once to warm the image.
     Downloads and work files live in `cache`.
 
@@ -58,27 +61,29 @@ def build_runtime(site: Path, package: Path, notebooks: Path, cache: Path, out: 
     for folder in (core, work, out):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-    archive = next(path for name, path in files.items() if name.startswith("pyodide-"))
-    unpack_tar(archive, core, "package/")
-    shutil.copy(core / "pyodide.asm.mjs", core / "pyodide.core.mjs")
-    shutil.copy(site / "runtime" / "boot.mjs", core)
-
     pure, compiled = work / "pure", work / "compiled"
-    _unpack_all(files, pure, compiled)
-    _subset(next(compiled.rglob(CHART_FONT)))
-    _unzip(core / "python_stdlib.zip", pure, STDLIB_SKIP)
-    shutil.copytree(package, pure / "kvtiers", ignore=shutil.ignore_patterns("__pycache__", "py.typed"))
-    shutil.copy(site / "runtime" / "late_imports.py", pure)
-    run_node(site / "runtime" / "precompile.mjs", core, work)
-    _write_zip(work / "all.zip", sorted(pure.rglob("*")), pure)
-    take_image(site, cache, notebooks, out)
+    with steps.step("unpack"):
+        archive = next(path for name, path in files.items() if name.startswith("pyodide-"))
+        unpack_tar(archive, core, "package/")
+        shutil.copy(core / "pyodide.asm.mjs", core / "pyodide.core.mjs")
+        shutil.copy(site / "runtime" / "boot.mjs", core)
+        _unpack_all(files, pure, compiled)
+        _subset(next(compiled.rglob(CHART_FONT)))
+        _unzip(core / "python_stdlib.zip", pure, STDLIB_SKIP)
+        shutil.copytree(package, pure / "kvtiers", ignore=shutil.ignore_patterns("__pycache__", "py.typed"))
+        shutil.copy(site / "runtime" / "late_imports.py", pure)
+    with steps.step("precompile", sum(1 for _ in work.rglob("*.py"))) as bar:
+        run_node(site / "runtime" / "precompile.mjs", core, work, on_line=lambda line: bar.reach(int(line)))
+    with steps.step("memory image"):
+        _write_zip(work / "all.zip", sorted(pure.rglob("*")), pure)
+        take_image(site, cache, notebooks, out)
 
     for name in ("pyodide.core.mjs", "pyodide.asm.wasm"):
         shutil.copy(core / name, out / name)
     _write_zip(out / "python_stdlib.zip", [], pure)
-    info = json.loads((core / "pyodide-lock.json").read_text())["info"]
-    (out / "pyodide-lock.json").write_text(json.dumps({"info": info, "packages": {}}))
-    _write_bundles(pure, compiled, out, (core / "boot.mjs").read_text())
+    info = json.loads((core / "pyodide-lock.json").read_text(encoding="utf-8"))["info"]
+    (out / "pyodide-lock.json").write_text(json.dumps({"info": info, "packages": {}}), encoding="utf-8")
+    _write_bundles(pure, compiled, out, (core / "boot.mjs").read_text(encoding="utf-8"))
 
 
 def take_image(site: Path, cache: Path, notebooks: Path, out: Path) -> None:
@@ -90,12 +95,11 @@ def take_image(site: Path, cache: Path, notebooks: Path, out: Path) -> None:
 def _unpack_all(files: dict[str, Path], pure: Path, compiled: Path) -> None:
     """Unpack what is only Python into `pure`; what has compiled parts, and all metadata, into `compiled`."""
     for name, path in files.items():
-        if name.endswith(".whl"):
-            distribution = name.split("-")[0].lower()
+        distribution = name.split("-")[0].lower()
+        if distribution == "pyyaml":
+            _unzip(path, pure, NOT_YAML)
+        elif name.endswith(".whl"):
             _unzip(path, compiled if distribution in COMPILED else pure, SKIP)
-        elif name.startswith("pyyaml"):
-            # Its C accelerator is optional; the sdist's Python half is all that the browser needs.
-            unpack_tar(path, pure / "yaml", f"{name.removesuffix('.tar.gz')}/lib/yaml/")
     for metadata in [*pure.glob("*.dist-info"), *compiled.glob("*.dist-info")]:
         _trim(metadata)
         metadata.rename(compiled / metadata.name)
@@ -125,16 +129,18 @@ def _trim(metadata: Path) -> None:
             path.rmdir()
         elif path.name not in ("METADATA", "WHEEL", "entry_points.txt"):
             path.unlink()
-    text = (metadata / "METADATA").read_text(errors="replace")
-    (metadata / "METADATA").write_text(text.split("\n\n", 1)[0] + "\n\n")
-    (metadata / "RECORD").write_text("")
+    text = (metadata / "METADATA").read_text(encoding="utf-8", errors="replace")
+    (metadata / "METADATA").write_text(text.split("\n\n", 1)[0] + "\n\n", encoding="utf-8")
+    (metadata / "RECORD").write_text("", encoding="utf-8")
 
 
 def _write_bundles(pure: Path, compiled: Path, out: Path, boot: str) -> None:
     """Sort every file into the image (left out), `start.bin` or `rest.bin`; tell `boot` the image's parts."""
-    snapshot = json.loads((out / "snapshot.json").read_text())
+    snapshot = json.loads((out / "snapshot.json").read_text(encoding="utf-8"))
     (out / "snapshot.json").unlink()
-    (out / "pyodide.asm.mjs").write_text(boot.replace("PARTS = []", f"PARTS = {json.dumps(snapshot['parts'])}"))
+    (out / "pyodide.asm.mjs").write_text(
+        boot.replace("PARTS = []", f"PARTS = {json.dumps(snapshot['parts'])}"), encoding="utf-8"
+    )
     in_image, linked = set(snapshot["imported"]), set(snapshot["libraries"])
     start: list[Path] = []
     rest: list[Path] = []

@@ -21,7 +21,7 @@ def write_index(reading: Reading, site: Path, path: Path) -> None:
     """Write ``[language, address, page title, section title, text]`` for every section of the lessons, question of the
     quiz (without its explanations: they give the answer away), entry, claim, and the version pairs."""
     sections = [section for language in LANGUAGES for section in _sections(reading, site, language)]
-    path.write_text(json.dumps(sections, ensure_ascii=False, separators=(",", ":")))
+    path.write_text(json.dumps(sections, ensure_ascii=False, separators=(",", ":")), encoding="utf-8")
 
 
 def write_library(site: Path, cache: Path, path: Path) -> None:

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
-import sys
 import tarfile
+import tempfile
 import zipfile
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 
+from course.clients import groups, run_client
 from course.errors import CourseError
 
-PYODIDE_PYTHON = "3.14"
+AT_ONCE = 4
+TRIES = 3
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class Source:
 
 def load_sources(path: Path) -> list[Source]:
     """Read the committed list."""
-    return [Source(**entry) for entry in json.loads(path.read_text())]
+    return [Source(**entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
 
 
 def find_source(path: Path, package: str) -> Source:
@@ -49,86 +53,108 @@ def find_source(path: Path, package: str) -> Source:
     return found[0]
 
 
-def fetch(sources: list[Source], cache: Path) -> dict[str, Path]:
-    """Bring every source into `cache` and check it. Returns file name -> path, members included.
+def fetch(sources: Iterable[Source], cache: Path, arrived: Callable[[], None] = lambda: None) -> dict[str, Path]:
+    """Bring every source into `cache`, several at once. Returns file name -> path, members included.
 
-    Raises CourseError when a file can't be had or is not the one that was reviewed.
+    What is there already and is the reviewed file stays, so a build that broke off goes on where it was. `arrived` is
+    called once for each source.
+
+    Raises:
+        CourseError: when a file can't be had or is not the one that was reviewed.
     """
     cache.mkdir(parents=True, exist_ok=True)
-    found: dict[str, Path] = {}
-    for source in sources:
-        if not source.members:
-            found[source.file] = _checked(source, cache)
-            continue
-        members = {name: cache / Path(name).name for name in source.members}
-        if not all(path.is_file() and _sha256(path) == source.members[name] for name, path in members.items()):
-            _unpack(_checked(source, cache), members, source)
-        found |= {path.name: path for path in members.values()}
-    return found
+    sources = list(sources)
+    missing = [source for source in sources if not _is_here(source, cache)]
+    for _ in range(len(sources) - len(missing)):
+        arrived()
+    stop = Event()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        brought = [pool.submit(_bring, group, cache, arrived, stop) for group in groups(missing)]
+        try:
+            for done in as_completed(brought):
+                done.result()
+        except BaseException:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+    return {path.name: path for source in sources for path in _kept(source, cache)}
 
 
-def _checked(source: Source, cache: Path) -> Path:
-    path = cache / source.file
-    if not path.is_file():
-        _download(source, cache)
-    if not path.is_file():
-        raise CourseError(
-            f"{source.requirement} no longer comes as {source.file}: the package has moved. "
-            "Review the new file, then update site/runtime/sources.json."
-        )
-    actual = _sha256(path)
-    if actual != source.sha256:
-        path.unlink()
-        raise CourseError(
-            f"{source.file} ({source.requirement}) has sha256 {actual}, reviewed was {source.sha256}. "
-            "It was removed from the cache; if the package was really published anew, review it and update "
-            "site/runtime/sources.json."
-        )
-    return path
+def _bring(group: list[Source], cache: Path, arrived: Callable[[], None], stop: Event) -> None:
+    """Bring a group together; if that fails, each of its files alone, so that the one at fault can be named."""
+    reason = ""
+    for _ in range(TRIES if len(group) == 1 else 1):
+        if stop.is_set():
+            return
+        with tempfile.TemporaryDirectory(dir=cache, prefix="partial-") as folder:
+            reason = run_client(group, Path(folder))
+            left = [source for source in group if not _keep(source, Path(folder), cache, arrived)]
+            if not left:
+                return
+            reason = reason or _difference(left[0], Path(folder))
+    if len(group) > 1:
+        for source in left:
+            _bring([source], cache, arrived, stop)
+        return
+    raise CourseError(
+        f"could not fetch {group[0].requirement} with {group[0].client}, tried {TRIES} times: {reason.rstrip('.')}. "
+        "Check the network, proxy or mirror and build again: what has arrived is kept"
+    )
 
 
-def _download(source: Source, cache: Path) -> None:
-    if source.client == "npm":
-        command = ["npm", "pack", "--silent", source.requirement]
+def _keep(source: Source, folder: Path, cache: Path, arrived: Callable[[], None]) -> bool:
+    """Take the source out of the folder where its client left it. False if it is not there."""
+    path = folder / source.file
+    if not _is(path, source.sha256):
+        return False
+    if source.members:
+        _unpack(path, cache, source)
     else:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--disable-pip-version-check"]
-        command += ["--dest", ".", source.requirement, *_pip_platform(source.file)]
-    try:
-        done = subprocess.run(command, cwd=cache, capture_output=True, text=True, check=False)
-    except FileNotFoundError as error:
-        raise CourseError(
-            f"{command[0]} is needed to fetch {source.requirement}: install it and build again"
-        ) from error
-    if done.returncode:
-        raise CourseError(f"could not fetch {source.requirement} with {source.client}:\n{done.stderr.strip()[-2000:]}")
+        path.replace(cache / source.file)
+    arrived()
+    return True
 
 
-def _pip_platform(file: str) -> list[str]:
-    if file.endswith(".tar.gz"):
-        return ["--no-binary", ":all:"]
-    abi, platform = file.removesuffix(".whl").split("-")[-2:]
-    return [
-        # Some files are taken out of a package that is itself made for another Python; the sha256 says what is right.
-        *("--only-binary", ":all:", "--python-version", PYODIDE_PYTHON, "--ignore-requires-python"),
-        *("--implementation", "py" if abi == "none" else "cp", "--abi", abi, "--platform", platform),
-    ]
+def _difference(source: Source, folder: Path) -> str:
+    """What a client brought instead of the source."""
+    path = folder / source.file
+    if not path.is_file():
+        return f"it no longer comes as {source.file}: review the new file, then update site/runtime/sources.json"
+    return (
+        f"{source.file} has sha256 {_sha256(path)}, reviewed was {source.sha256}. If it was really published anew, "
+        "review it and update site/runtime/sources.json"
+    )
 
 
-def _unpack(archive: Path, members: dict[str, Path], source: Source) -> None:
-    with zipfile.ZipFile(archive) as bundle:
-        for name, path in members.items():
-            try:
-                content = bundle.read(name)
-            except KeyError:
-                raise CourseError(f"{source.file} no longer holds {name}: find its new home") from None
-            if hashlib.sha256(content).hexdigest() != source.members[name]:
-                raise CourseError(f"{name} in {source.file} is not the reviewed file")
-            path.write_bytes(content)
+def _kept(source: Source, cache: Path) -> list[Path]:
+    """Of a file that is only taken apart, its members are kept."""
+    return [cache / Path(name).name for name in source.members or [source.file]]
+
+
+def _is_here(source: Source, cache: Path) -> bool:
+    wanted = source.members.values() or [source.sha256]
+    return all(_is(path, sha256) for path, sha256 in zip(_kept(source, cache), wanted, strict=True))
+
+
+def _is(path: Path, sha256: str) -> bool:
+    return path.is_file() and _sha256(path) == sha256
 
 
 def _sha256(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _unpack(archive: Path, cache: Path, source: Source) -> None:
+    with zipfile.ZipFile(archive) as bundle:
+        for (name, sha256), path in zip(source.members.items(), _kept(source, cache), strict=True):
+            try:
+                content = bundle.read(name)
+            except KeyError:
+                raise CourseError(f"{source.file} no longer holds {name}: find its new home") from None
+            if hashlib.sha256(content).hexdigest() != sha256:
+                raise CourseError(f"{name} in {source.file} is not the reviewed file")
+            path.write_bytes(content)
 
 
 def unpack_tar(archive: Path, into: Path, prefix: str) -> None:

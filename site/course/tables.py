@@ -23,7 +23,7 @@ def tables(result_path: Path, words: Mapping[str, str]) -> dict[str, Callable[[]
     """Every table by name, its headings in one language (``words``: the site's strings)."""
     return {
         "kv-comparison": partial(_comparison, words),
-        "lab-steps": lambda: _steps(read_result(result_path.read_text()), words),
+        "lab-steps": lambda: _steps(read_result(result_path.read_text(encoding="utf-8")), words),
         "version-pairs": partial(version_pairs, words),
     }
 

@@ -1,5 +1,6 @@
 // Compiles every .py below FOLDER to .pyc with Pyodide's own CPython, so that the browser never parses source.
 // usage: node precompile.mjs PYODIDE_FOLDER FOLDER
+// Prints now and then how many are done.
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 
@@ -45,6 +46,7 @@ def without_lines(code):
 
 
 failures = []
+done = 0
 for folder, folders, files in os.walk(ROOT):
     folders.sort()
     for file in sorted(files):
@@ -66,6 +68,9 @@ for folder, folders, files in os.walk(ROOT):
         with open(path + "c", "wb") as out:
             out.write(external._code_to_hash_pyc(code, importlib.util.source_hash(source), False))
         os.remove(path)
+        done += 1
+        if done % 50 == 0:
+            print(done)
 "\\n".join(failures)
 `);
 if (failures) {

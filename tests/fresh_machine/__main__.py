@@ -21,7 +21,7 @@ from types import FrameType
 from typing import NoReturn
 
 from lab.paths import LOGS, REPOSITORY, STATE
-from lab.progress import Bar, add_bar, bars, console, say
+from progress import Bar, add_bar, bars, console, say
 from tests.fresh_machine.report import CommandResult, Report, SystemResult
 from tests.fresh_machine.route import Mirror, NoRouteError, read_mirror
 from tests.fresh_machine.system import CLONE, CODENAMES, System, SystemFailedError

@@ -1,6 +1,5 @@
 """Commands as a user types them. None of these starts an engine."""
 
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -8,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from kvtiers.result.schema import dump
-from lab.errors import LabError
 from lab.paths import REPOSITORY
-from lab.ports import reserved_ports
 from tests.core.builders import evidence, result, with_sample
 
 
@@ -83,12 +80,3 @@ def test_a_wrong_option_is_a_usage_error(arguments: tuple[str, ...]) -> None:
     assert done.returncode == 2
     assert arguments[0] in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_a_taken_port_is_named() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        with pytest.raises(LabError, match=f"port {port} on 127.0.0.1 is in use"), reserved_ports(1, port):
-            pass

@@ -1,32 +1,56 @@
-"""Progress bars for every long step; plain lines where the output is not a terminal."""
+"""Progress of every long step: bars on a terminal, counted lines while it works anywhere else."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+PARTS = 8
+"""A step says so many times how far it is where no bar can be drawn."""
 
 console = Console(stderr=True, highlight=False)
 
 
 class Bar:
-    """One step of known length. ``advance`` moves it, ``note`` says what is being done now."""
+    """One step of known length, moved from any thread. ``advance`` moves it, ``note`` says what is being done now."""
 
     def __init__(self, progress: Progress, task: TaskID) -> None:
         self._progress = progress
         self._task = task
+        self._lock = Lock()
+        self._said = -1
+        self._say_part()
 
     def advance(self, steps: int = 1) -> None:
         """Move on."""
         self._progress.advance(self._task, steps)
+        self._say_part()
 
     def reach(self, done: int) -> None:
         """Stand at ``done`` steps."""
         self._progress.update(self._task, completed=done)
+        self._say_part()
 
     def note(self, text: str) -> None:
         """Say what is being done."""
         self._progress.update(self._task, note=text)
+
+    def remove(self) -> None:
+        """Take the bar away: the step is done."""
+        self._progress.remove_task(self._task)
+
+    def _say_part(self) -> None:
+        """Whoever made the bar says what came of it: the last part is theirs."""
+        if console.is_terminal:
+            return
+        with self._lock:
+            task = next(task for task in self._progress.tasks if task.id == self._task)
+            part = int(PARTS * task.completed / (task.total or 1))
+            if self._said < part < PARTS:
+                self._said = part
+                say(f"{task.description} {task.completed:.0f}/{task.total:.0f}")
 
 
 @contextmanager
@@ -41,7 +65,7 @@ def bars() -> Iterator[Progress]:
         TimeRemainingColumn(),
         TextColumn("{task.fields[note]}"),
     )
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         yield progress
 
 

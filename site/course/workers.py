@@ -1,0 +1,26 @@
+"""The processes in which marimo runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+from machine.limits import usable_threads
+
+
+def marimo_workers() -> ProcessPoolExecutor:
+    """Processes that have marimo and matplotlib imported already: to import them takes longer than most notebooks."""
+    return ProcessPoolExecutor(usable_threads(), get_context("spawn"), _warm_up)
+
+
+def _warm_up() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the builder itself hears it
+    os.environ["MPLBACKEND"] = "svg"
+    # marimo's export looks for uv on PATH.
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    import marimo  # noqa: F401, PLC0415  only these processes need them
+    import matplotlib.pyplot  # noqa: F401, PLC0415
