@@ -191,7 +191,12 @@ def _(load_bytes, spec, t):
                 wrap=True,
             ),
             *(
-                [mo.callout(mo.vstack([t["warnings"], *map(mo.plain_text, spec.warnings)]), kind="warn")]
+                [
+                    mo.callout(
+                        mo.vstack([t["warnings"], *(mo.plain_text(warning.text("en")) for warning in spec.warnings)]),
+                        kind="warn",
+                    )
+                ]
                 if spec.warnings
                 else []
             ),
