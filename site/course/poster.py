@@ -13,7 +13,7 @@ import json
 import re
 import traceback
 from collections.abc import Sequence
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import Executor
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -27,11 +27,13 @@ VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "source", "wbr"})
 def save_views(notebooks: Sequence[Notebook], workers: Executor, steps: Steps) -> dict[tuple[str, str], str]:
     """The saved view of every notebook, by language and name."""
     with steps.step("saved views", len(notebooks)) as bar:
-        views = {workers.submit(save_view, notebook.path): notebook for notebook in notebooks}
-        for view in as_completed(views):
-            view.result()
-            bar.advance()
-    return {(notebook.language, notebook.name): view.result() for view, notebook in views.items()}
+        views = [workers.submit(save_view, notebook.path) for notebook in notebooks]
+        for view in views:
+            view.add_done_callback(lambda _: bar.advance())
+        # Not as_completed: it waits for ever for what another thread cancels.
+        return {
+            (notebook.language, notebook.name): view.result() for notebook, view in zip(notebooks, views, strict=True)
+        }
 
 
 def save_view(notebook: Path) -> str:

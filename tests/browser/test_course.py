@@ -39,12 +39,17 @@ def test_the_chart_is_there_at_once_and_locked(visit: Visit, language: str) -> N
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("lost", ["**/assets/worker-*.js", "**/memory-1.bin"])
+@pytest.mark.parametrize("lost", ["**/assets/worker-*.js", "**/pyodide.core.mjs"])
 def test_a_page_whose_python_cannot_start_says_so(visit: Visit, language: str, lost: str) -> None:
     visit.page.route(lost, lambda route: route.fulfill(status=404, body=""))
     visit.open(f"{language}/02-kv-size/")
     visit.page.locator('[data-state="failed"]').wait_for(timeout=LIVE_MS)
     expect(visit.page.locator("#saved svg[role=img]").first).to_be_visible()
+
+
+def test_a_page_that_lost_its_memory_image_goes_live_without(visit: Visit) -> None:
+    visit.page.route("**/memory-1.bin", lambda route: route.fulfill(status=404, body=""))
+    visit.open_live("en/02-kv-size/")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

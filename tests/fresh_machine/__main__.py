@@ -61,20 +61,26 @@ def _prove(versions: list[str], targets: list[str], mirror: Mirror, keep: bool) 
     systems = []
     for version in versions:
         system = System(version, HOME, LOGS / "fresh")
-        system.remove()
+        _remove(system)
         try:
             systems.append(_prove_on(system, targets, mirror))
         finally:
             if keep:
                 say(f"kept: python -m tests.fresh_machine --shell {version} opens a shell in it")
             else:
-                system.remove()
+                _remove(system)
     cores = len(os.sched_getaffinity(0))
     report = Report(date.today().isoformat(), _git("rev-parse", "HEAD"), cores, tuple(systems))
     report.write(HOME / "report.json")
     console.print(*report.tables(), sep="\n")
     say(f"commit {report.commit[:10]}, {report.cores} cores; record: {HOME / 'report.json'}, logs: {LOGS / 'fresh'}")
     return 0 if report.passed else 1
+
+
+def _remove(system: System) -> None:
+    if system.root.exists():
+        say(f"Debian {system.version}: removing {system.root}")
+        system.remove()
 
 
 def _prove_on(system: System, targets: list[str], mirror: Mirror) -> SystemResult:

@@ -98,15 +98,14 @@ class System:
         return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[0])
 
     def remove(self) -> None:
-        """Delete the system, if it is there, and nothing that is mounted below it.
+        """Delete the system, and nothing that is mounted below it.
 
         Raises:
             SystemFailedError: when something is mounted there.
         """
         if mounts := mounts_below(self.root, Path("/proc/self/mountinfo").read_text()):
             raise SystemFailedError(f"not removed: {mounts[0]} is mounted there; unmount it, then delete {self.root}")
-        if self.root.exists():
-            shutil.rmtree(self.root)
+        shutil.rmtree(self.root)
 
     def _ask(self, *command: str) -> str:
         return subprocess.run(["chroot", self.root, *command], capture_output=True, text=True, check=True).stdout

@@ -21,7 +21,6 @@ from course.notices import write_notices
 from course.pages import LANGUAGES, load_lessons
 from course.poster import lock_controls
 from course.reading import load_reading
-from course.sources import Source, fetch, load_sources
 
 PROJECT = Path(__file__).parents[2]
 HEADER = """# /// script
@@ -77,28 +76,6 @@ def test_a_saved_view_shows_controls_locked_at_their_value() -> None:
     assert 'min="1" max="80" step="any" value="32" disabled' in view
     assert "<span>Layers</span>" in view
     assert "marimo" not in view
-
-
-def test_a_file_that_is_not_the_reviewed_one_stops_the_build(tmp_path: Path) -> None:
-    (tmp_path / "x-1-py3-none-any.whl").write_bytes(b"something else")
-    source = Source("x-1-py3-none-any.whl", "0" * 64, "pip", "x==1", "MIT")
-    with pytest.raises(CourseError, match=r"x==1.*has sha256.*reviewed was 0000"):
-        fetch([source], tmp_path)
-    assert not (tmp_path / "x-1-py3-none-any.whl").exists()
-
-
-def test_a_reviewed_file_in_the_cache_is_used(tmp_path: Path) -> None:
-    (tmp_path / "x-1-py3-none-any.whl").write_bytes(b"x")
-    digest = hashlib.sha256(b"x").hexdigest()
-    source = Source("x-1-py3-none-any.whl", digest, "pip", "x==1", "MIT")
-    assert fetch([source], tmp_path) == {source.file: tmp_path / source.file}
-
-
-def test_every_source_says_where_it_comes_from() -> None:
-    for source in load_sources(PROJECT / "site" / "runtime" / "sources.json"):
-        assert source.client in ("npm", "pip")
-        assert source.licence
-        assert len(source.sha256) == 64
 
 
 def wheel(path: Path, licence: str) -> bytes:
