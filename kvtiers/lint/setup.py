@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kvtiers.lint.flat_yaml import Node
 from kvtiers.lint.sources import Given, Server, Value, read_json, settings_of
+from kvtiers.lint.yaml_nodes import Node
 from kvtiers.settings import known
 
 # As LMCache 0.5.6 has them, for the settings the rules look at.

@@ -8,13 +8,11 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 from kvtiers.errors import KvtiersError
-from kvtiers.lint import flat_yaml
-from kvtiers.lint.flat_yaml import Node
 from kvtiers.lint.shell import Command, Word, expand, parse
+from kvtiers.lint.yaml_nodes import Node, documents
 from kvtiers.settings import known
 
 _NOT_SHELL = {
@@ -129,11 +127,7 @@ def _env_file(source: Source, first_line: int) -> dict[str, Value]:
 
 
 def _yaml(source: Source, given: Given, first_line: int) -> None:
-    lines = source.text.splitlines()
-    starts = [0, *(number + 1 for number, line in enumerate(lines) if line.rstrip() == "---"), len(lines) + 1]
-    for start, end in pairwise(starts):
-        text = "\n".join(lines[start : end - 1])
-        node = flat_yaml.read("\n" * (first_line - 1 + start) + text)
+    for node in documents(source.text, first_line):
         if isinstance(node.value, dict):
             _document(source, node, given)
         elif node.value is not None:
@@ -149,8 +143,8 @@ def _document(source: Source, node: Node, given: Given) -> None:
     elif {"apiVersion", "kind"} <= set(node.value):
         for container in _containers(node):
             _service(source, container, given)
-    elif any(_like_a_setting(key) for key in node.value):
-        given.files.append({key: Value(value, source.name, node.keys[key]) for key, value in node.value.items()})
+    elif any(_like_a_setting(str(key)) for key in node.value):
+        given.files.append({str(key): Value(value, source.name, node.keys[key]) for key, value in node.value.items()})
     else:
         raise KvtiersError(f"line {node.line}: neither LMCache's settings nor services of compose or Kubernetes")
 
@@ -194,7 +188,7 @@ def _environment(source: Source, node: Node | None) -> dict[str, Value]:
     if node is None:
         return variables
     if isinstance(node.value, dict):
-        entries = [(key, value.value, node.keys.get(key, value.line)) for key, value in node.value.items()]
+        entries = [(str(key), value.value, node.keys[key]) for key, value in node.value.items()]
     else:
         items = node.value if isinstance(node.value, list) else []
         entries = [_entry(item) for item in items]
