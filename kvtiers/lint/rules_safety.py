@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from kvtiers.lint.findings import Finding
+from kvtiers.lint.given import Given, Value, read_json
 from kvtiers.lint.setup import Setup
-from kvtiers.lint.sources import Given, Value, read_json
 from kvtiers.lint.yaml_nodes import Node
 
 _OPEN_HOSTS = ("0.0.0.0", "::", "[::]", "*")
