@@ -1,9 +1,13 @@
-"""``python -m kvtiers COMMAND``: each command is a module of ``kvtiers.commands``, imported only when it is called."""
+"""``kvtiers COMMAND``, or ``python -m kvtiers COMMAND`` where it is not installed.
+
+Each command is a module of ``kvtiers.commands``, imported only when it is called: ``lint`` alone needs PyYAML.
+"""
 
 import argparse
 import os
 import sys
 from importlib import import_module
+from pathlib import Path
 
 from kvtiers.errors import KvtiersError
 
@@ -20,17 +24,20 @@ COMMANDS = {
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; the exit status is 0, 1 where a command has findings, or 2 for input that cannot be used."""
     given = sys.argv[1:] if arguments is None else arguments
-    parser = argparse.ArgumentParser(prog="python -m kvtiers", description="KV-cache sizes and tiers.")
+    installed = Path(sys.argv[0]).stem == "kvtiers"
+    parser = argparse.ArgumentParser(
+        prog="kvtiers" if installed else "python -m kvtiers", description="KV-cache sizes and tiers."
+    )
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, (module, text) in COMMANDS.items():
-        subparser = subparsers.add_parser(name, help=text, description=text)
-        if name in given:
-            import_module(module).add_arguments(subparser)
-    options = parser.parse_args(given)
     try:
+        for name, (module, text) in COMMANDS.items():
+            subparser = subparsers.add_parser(name, help=text, description=text)
+            if given[:1] == [name]:
+                import_module(module).add_arguments(subparser)
+        options = parser.parse_args(given)
         result: str | tuple[str, int] = import_module(COMMANDS[options.command][0]).run(options)
     except KvtiersError as error:
-        print(f"kvtiers {options.command}: {error}", file=sys.stderr)
+        print(f"kvtiers {given[0]}: {error}", file=sys.stderr)
         return 2
     output, status = (result, 0) if isinstance(result, str) else result
     try:

@@ -9,7 +9,8 @@ from typing import TypeVar
 from kvtiers.commands.arguments import language_argument, stdin_once
 from kvtiers.errors import KvtiersError
 from kvtiers.lint import Facts, Finding, Source, lint
-from kvtiers.lint.sources import Given, read_sources
+from kvtiers.lint.given import Given
+from kvtiers.lint.sources import read_sources
 from kvtiers.model import kv_spec, read_config
 from kvtiers.units import positive
 from kvtiers.words import text

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from kvtiers.lint import rules_engine, rules_safety, rules_settings
 from kvtiers.lint.findings import Finding
+from kvtiers.lint.given import Source
 from kvtiers.lint.setup import Facts, setups
-from kvtiers.lint.sources import Source, read_sources
+from kvtiers.lint.sources import read_sources
 
 __all__ = ["Facts", "Finding", "Source", "lint"]
 

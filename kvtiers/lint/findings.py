@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from kvtiers.tables import read_table
 from kvtiers.words import text, values_in
 
 
@@ -15,50 +16,7 @@ class Severity(StrEnum):
     NOTE = "note"
 
 
-E, W, N = Severity.ERROR, Severity.WARNING, Severity.NOTE
-WIRE, PROVE, OPERATE, PAIRS = "05-wire-it", "06-prove-it", "07-operate-it", "version-pairs"
-# id -> (severity, the page of the course that explains it)
-RULES = {
-    "legacy_connector": (E, WIRE),
-    "unknown_connector": (E, WIRE),
-    "no_connector": (E, WIRE),
-    "plain_server": (W, WIRE),
-    "kv_role": (E, WIRE),
-    "kv_role_one_way": (E, WIRE),
-    "kv_transfer_json": (E, WIRE),
-    "load_failure_fail": (W, OPERATE),
-    "disk_without_limit": (E, WIRE),
-    "limit_without_disk": (W, WIRE),
-    "disk_volatile": (W, WIRE),
-    "disk_on_system_drive": (W, OPERATE),
-    "disk_uri": (E, WIRE),
-    "disk_relative": (W, WIRE),
-    "disk_larger_than_drive": (E, OPERATE),
-    "value_type": (E, WIRE),
-    "bool_reads_false": (E, WIRE),
-    "staging_zero": (E, WIRE),
-    "staging_too_small": (E, WIRE),
-    "hash_builtin": (W, OPERATE),
-    "hash_unknown": (E, OPERATE),
-    "hashseed_unset": (W, OPERATE),
-    "chunk_not_multiple": (E, WIRE),
-    "chunk_larger_than_prefix": (E, WIRE),
-    "file_and_variables": (N, WIRE),
-    "file_and_variables_differ": (W, WIRE),
-    "unknown_key": (W, WIRE),
-    "renamed_key": (N, WIRE),
-    "remote_scheme": (E, WIRE),
-    "remote_fs_url": (E, WIRE),
-    "remote_url_deprecated": (N, WIRE),
-    "remote_plugin": (E, WIRE),
-    "prefix_caching_off": (W, WIRE),
-    "mp_ignores_settings": (W, WIRE),
-    "offloading_backend_lmcache": (N, WIRE),
-    "tiering_cpu_bytes": (E, WIRE),
-    "version_pair": (E, PAIRS),
-    "api_open": (W, OPERATE),
-    "secret": (W, OPERATE),
-}
+RULES: dict[str, dict[str, Any]] = read_table("lint/rules.toml")
 
 
 @dataclass(frozen=True)
@@ -73,12 +31,12 @@ class Finding:
     @property
     def severity(self) -> Severity:
         """How bad it is."""
-        return RULES[self.id][0]
+        return Severity(RULES[self.id]["severity"])
 
     @property
     def lesson(self) -> str:
         """The page of the course that explains it, by its folder's name."""
-        return RULES[self.id][1]
+        return str(RULES[self.id]["lesson"])
 
     def what(self, language: str = "en") -> str:
         """What is wrong, in a sentence."""

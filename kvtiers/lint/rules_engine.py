@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from kvtiers.lint.findings import Finding
+from kvtiers.lint.given import Given, Server
 from kvtiers.lint.setup import Setup
-from kvtiers.lint.sources import Given, Server
 from kvtiers.settings import known
 from kvtiers.settings.version_pairs import known_pairs, verdict
 

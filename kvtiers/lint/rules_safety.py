@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from kvtiers.lint.findings import Finding
-from kvtiers.lint.flat_yaml import Node
+from kvtiers.lint.given import Given, Value, read_json
 from kvtiers.lint.setup import Setup
-from kvtiers.lint.sources import Given, Value, read_json
+from kvtiers.lint.yaml_nodes import Node
 
 _OPEN_HOSTS = ("0.0.0.0", "::", "[::]", "*")
 _SECRET_NAME = re.compile(

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from kvtiers.lint.findings import Finding
-from kvtiers.lint.flat_yaml import Node
+from kvtiers.lint.given import Value
 from kvtiers.lint.setup import Setup, convert, raw_text
-from kvtiers.lint.sources import Value
+from kvtiers.lint.yaml_nodes import Node
 from kvtiers.settings import known
 from kvtiers.units import GIB
 

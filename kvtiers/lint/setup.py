@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kvtiers.lint.flat_yaml import Node
-from kvtiers.lint.sources import Given, Server, Value, read_json, settings_of
+from kvtiers.lint.given import Given, Server, Value, read_json
+from kvtiers.lint.yaml_nodes import Node
 from kvtiers.settings import known
 
 # As LMCache 0.5.6 has them, for the settings the rules look at.
@@ -85,12 +85,22 @@ def setups(given: Given, facts: Facts) -> list[Setup]:
     servers: list[Server | None] = [*given.servers] or [None]
     for server in servers:
         environment = {**given.environment, **(server.environment if server else {})}
-        in_environment = settings_of(environment)
+        in_environment = _settings_of(environment)
         setup = Setup(server, {**in_file, **in_environment}, environment, in_file, in_environment, facts=facts)
         if server:
             _connect(setup, server)
         found.append(setup)
     return found
+
+
+def _settings_of(environment: Mapping[str, Value]) -> dict[str, Value]:
+    """LMCache's settings among variables, by their lower-case names; not its other variables."""
+    settings = {}
+    for name, value in environment.items():
+        setting = name.removeprefix("LMCACHE_")
+        if setting != name and setting not in known.other_variables() and not setting.startswith("EC_"):
+            settings[setting.lower()] = value
+    return settings
 
 
 def convert(name: str, value: Any) -> Any:

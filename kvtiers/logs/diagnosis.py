@@ -6,8 +6,9 @@ from statistics import median
 from typing import Any
 
 from kvtiers.logs.state import Kind, Log, Start
+from kvtiers.logs.warnings import WARNINGS
 from kvtiers.settings.version_pairs import known_pairs, verdict
-from kvtiers.words import all_texts, text, values_in
+from kvtiers.words import text, values_in
 
 _INIT_FAILED = ("no_connector_for_device", "init_failed", "init_components_failed")
 _LOAD_FAILED = ("kv_load_failure", "file_lost", "chunk_load_failed", "mp_keys_lost", "mp_short_read")
@@ -189,18 +190,12 @@ def _mp(log: Log) -> bool:
 
 def explained(log: Log, names: Sequence[str], language: str) -> list[dict[str, Any]]:
     """Warnings with how often, the first line, and for known ones what they mean."""
-    known = text_names(language)
     return [
         {
             "id": name,
             "times": log.warnings[name],
             "first": log.samples[name][:400],
-            "meaning": text(f"log.warning.{name}", language, {}) if name in known else None,
+            "meaning": text(f"warning.{name}.meaning", language, {}) if name in WARNINGS else None,
         }
         for name in names
     ]
-
-
-def text_names(language: str) -> frozenset[str]:
-    """Warnings with words of their own."""
-    return frozenset(all_texts(language)["log"]["warning"])

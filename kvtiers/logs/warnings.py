@@ -1,71 +1,16 @@
-"""Warnings and errors of a log: which are known, and what a line of one says.
-
-Source: format strings of LMCache 0.3 to 0.5.6 and vLLM 0.32.0.
-"""
+"""Warnings and errors of a log: what a line of one says. Those that are known are in warnings.toml."""
 
 import re
 from typing import Any
 
 from kvtiers.logs.lines import strip_ansi
+from kvtiers.tables import read_table
 
-# id -> what only its line says; the words are in the texts
-WARNINGS = {
-    "no_connector_for_device": "No supported ",
-    "init_failed": "LMCacheEngine marked as init failed",
-    "init_components_failed": "Failed to initialize LMCacheManager components",
-    "lookup_timeout": "recreating all sockets",
-    "unhealthy": "LMCache is unhealthy",
-    "unsupported_connector": "Unsupported connector type",
-    "offloading_needs_gpu": "CPU Offloading is currently only supported",
-    "staging_exhausted": "No eviction candidates found in local cpu backend",
-    "allocation_failed": "Failed to allocate memory for tensor",
-    "store_truncated": "Local cpu memory under pressure",
-    "disk_chunk_too_large": "exceeding disk cache capacity",
-    "disk_full": "Insufficient evictable disk cache space",
-    "disk_pressure": "No eviction candidates found. Disk space",
-    "file_lost": "File not found on disk",
-    "chunk_load_failed": "Failed to load chunk from disk",
-    "disk_load_memory": "Memory allocation failed during async disk load",
-    "block_not_retrieved": "The cache block is in the storage, but",
-    "fewer_retrieved": "number of retrieved tokens is less than",
-    "blocks_failed": "failed to load ",
-    "rolled_back": "rolled back from",
-    "save_skipped": "Skipping KV save for request",
-    "abort_without_engine": "Skipping abort-time backend cleanup",
-    "hash_fallback": "Using builtin hash. ",
-    "hash_without_seed": "Using builtin hash without PYTHONHASHSEED",
-    "ranks_differ": "differ across (TP and PP) ranks",
-    "async_lookup_slow": "still waiting for async lookup",
-    "kv_load_failure": "due to KV load failure",
-    "kv_load_recovered": "Recovered from KV load failure",
-    "mp_bypass": "Bypassing LMCache for request",
-    "mp_degraded": "LMCache server is unhealthy",
-    "mp_lookup_timeout": "LOOKUP to ",
-    "mp_no_handler": "No handler registered for operation",
-    "mp_keys_lost": "Some keys not found during retrieve",
-    "mp_unregistered": "Rejecting STORE for unregistered",
-    "mp_short_read": "Incomplete read for",
-    "mp_unbounded": "will NOT bound disk usage",
-    "mp_evicting": "triggering eviction",
-    "unknown_setting": "Unknown configuration key",
-    "setting_unread": "Failed to parse ",
-    "remote_deprecated": "remote_url is deprecated",
-    "abort_crash": "assert self.lmcache_engine is not None",
-    "engine_dead": "EngineDeadError",
-    "import_failed": "ModuleNotFoundError",
-    "import_name": "ImportError",
-}
-# Of these, what comes without LMCache's own level before it: Python's and vLLM's.
+_TABLE = read_table("logs/warnings.toml")
+WARNINGS: dict[str, str] = {name: entry["line"] for name, entry in _TABLE.items()}
+"""Id -> what only its line says."""
+IN_TRACEBACKS = tuple(name for name, entry in _TABLE.items() if entry.get("in_tracebacks"))
 TRACEBACK = "Traceback (most recent call last)"
-IN_TRACEBACKS = (
-    "no_connector_for_device",
-    "unsupported_connector",
-    "offloading_needs_gpu",
-    "abort_crash",
-    "engine_dead",
-    "import_failed",
-    "import_name",
-)
 KV_LOAD = "KV load failure"
 _ID_OF = {phrase: name for name, phrase in WARNINGS.items()}
 _PHRASE = re.compile("|".join(map(re.escape, sorted(_ID_OF, key=len, reverse=True))))

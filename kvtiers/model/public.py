@@ -1,16 +1,15 @@
 """Public models to pick from: the facts of their config.json that decide the KV cache."""
 
-import tomllib
 from functools import cache
-from importlib.resources import files
 from typing import Any
+
+from kvtiers.tables import read_table
 
 
 @cache
 def public_models() -> dict[str, dict[str, Any]]:
     """Configs by model name, as ``kv_spec`` takes them. From ``public_models.toml``, layer lists written out."""
-    text = files(__package__).joinpath("public_models.toml").read_text(encoding="utf-8")
-    return {name: _written_out(config) for name, config in tomllib.loads(text).items()}
+    return {name: _written_out(config) for name, config in read_table("model/public_models.toml").items()}
 
 
 def _written_out(config: dict[str, Any]) -> dict[str, Any]:

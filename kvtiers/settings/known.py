@@ -1,16 +1,15 @@
 """What LMCache 0.5.6 and vLLM 0.32.0 know by name; the tables are in lmcache_settings.toml."""
 
 import difflib
-import tomllib
 from collections.abc import Iterable
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
+from kvtiers.tables import read_table
 
-@cache
+
 def _tables() -> dict[str, Any]:
-    return tomllib.loads(files("kvtiers.settings").joinpath("lmcache_settings.toml").read_text(encoding="utf-8"))
+    return read_table("settings/lmcache_settings.toml")
 
 
 @cache

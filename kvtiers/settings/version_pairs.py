@@ -1,13 +1,12 @@
 """Which vLLM and LMCache versions work together, read from version_pairs.toml beside this file."""
 
 import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 from kvtiers.result.records import from_json
+from kvtiers.tables import read_table
 
 
 @dataclass(frozen=True)
@@ -27,8 +26,8 @@ class Pair:
 @cache
 def known_pairs() -> tuple[Pair, ...]:
     """Every pair on record, the recommended one first."""
-    data = tomllib.loads(files("kvtiers.settings").joinpath("version_pairs.toml").read_text(encoding="utf-8"))
-    return tuple(from_json(Pair, entry, f"pair[{index}]") for index, entry in enumerate(data["pair"]))
+    entries = read_table("settings/version_pairs.toml")["pair"]
+    return tuple(from_json(Pair, entry, f"pair[{index}]") for index, entry in enumerate(entries))
 
 
 def verdict(vllm: str, lmcache: str, pairs: Sequence[Pair]) -> Pair | None:

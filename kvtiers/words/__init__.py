@@ -1,11 +1,15 @@
-"""The doctor's words, one file a language; ids and values come from the code."""
+"""Every sentence of the commands, in every language; ids and values come from the code.
 
-import tomllib
+Most stand here, one file a language. A finding's and a log warning's stand with its other facts, in one entry.
+"""
+
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
+from kvtiers.tables import read_table
+
 LANGUAGES = {"en": "en.toml", "zh-TW": "zh_tw.toml"}
+_ELSEWHERE = {"finding": "lint/rules.toml", "warning": "logs/warnings.toml"}
 
 
 def text(key: str, language: str, values: dict[str, Any]) -> str:
@@ -23,5 +27,12 @@ def values_in(language: str, values: dict[str, Any]) -> dict[str, Any]:
 
 @cache
 def all_texts(language: str) -> dict[str, Any]:
-    """Everything the doctor can say in ``language``, one of LANGUAGES."""
-    return tomllib.loads(files("kvtiers.words").joinpath(LANGUAGES[language]).read_text(encoding="utf-8"))
+    """Everything that can be said in ``language``, one of LANGUAGES."""
+    elsewhere = {
+        name: {
+            id_: {part: words[language] for part, words in entry.items() if isinstance(words, dict)}
+            for id_, entry in read_table(table).items()
+        }
+        for name, table in _ELSEWHERE.items()
+    }
+    return read_table(f"words/{LANGUAGES[language]}") | elsewhere

@@ -15,9 +15,7 @@ import late_imports
 from matplotlib import font_manager
 
 import kvtiers
-from kvtiers.model.public import public_models
-from kvtiers.settings.version_pairs import known_pairs
-from kvtiers.words import LANGUAGES, all_texts
+from kvtiers.tables import read_table, table_names
 
 NOTEBOOKS = "/notebooks"
 
@@ -34,10 +32,8 @@ for found in pkgutil.walk_packages(kvtiers.__path__, "kvtiers."):
     if not found.name.endswith("__main__"):
         importlib.import_module(found.name)
 # What kvtiers reads from files of its own is read now and kept: the files themselves are not in the image.
-for language in LANGUAGES:
-    all_texts(language)
-known_pairs()
-public_models()
+for name in table_names():
+    read_table(name)
 # Whatever the notebooks need is best known by running them; 06 asks for the page's address, and there is no page yet.
 for file in sorted(os.listdir(NOTEBOOKS)):
     if file.endswith(".py") and not file.startswith("06_"):

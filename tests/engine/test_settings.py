@@ -1,15 +1,14 @@
-"""What we believe about settings against LMCache 0.5.6, vLLM 0.32.0 and PyYAML themselves."""
+"""What we believe about settings against LMCache 0.5.6 and vLLM 0.32.0 themselves."""
 
 import shlex
 from typing import Any
 
 import pytest
 
-from kvtiers.lint import flat_yaml
 from kvtiers.lint.setup import DEFAULTS, convert
+from kvtiers.lint.yaml_nodes import documents
 from kvtiers.settings import known
 from kvtiers.settings.wiring import Plan, Wiring, connector, lmcache_environment, lmcache_yaml, server_command, settings
-from tests.core.test_lint import COMPOSE, GOOD
 from tests.engine.python import run_in_engine
 
 pytestmark = pytest.mark.engine
@@ -37,20 +36,6 @@ WRITTEN = {
     "remote_storage_plugins": ["[fs, redis]", "fs,redis", '["fs.one"]', "\n  - fs\n  - redis"],
     "extra_config": ['{"a": 1, "b": true}', "{a: 1, b: [x, y]}", "\n  use_odirect: true\n  n: 2", "'{\"a\": null}'"],
 }
-YAML = {
-    "compose": COMPOSE,
-    "lmcache": GOOD["lmcache.yaml"],
-    "scalars": "a: yes\nb: 'no'\nc: 1e3\nd: 1.5\ne: 0x1F\nf: 010\ng: ~\nh: .inf\ni: null\nj: -7\nk: 1_000\nl: 12.0e+2\n"
-    "m: off\nn: Off\no: oFF\np: 1.\nq: .5\nr: +3\ns: 0b11\n"
-    "t: a b # c\nu: a#b\nv: http://x:1/y\nw: \"\\u00e9\\n\"\nx: 'it''s'\n",
-    "nested": "a:\n  b:\n    - 1\n    - x: 2\n      y: 3\n    -\n      z: [1, {k: v, 'l': \"m\"}, []]\n  c: {}\n"
-    "d:\n- e\n- f: g\n",
-    "blocks": "a: |\n  one\n    two\n\n  three\nb: |-\n  x\nc: >-\n  folded\n  text\nd: end\n",
-    "folded": "command: >\n  --a 1\n  --b 2\n\nother: x\n",
-    "multiline": 'a: one\n  two\n  three\nb: [1,\n  2]\nc: {x: 1,\n    y: 2}\nd: "q\n  r"\n',
-    "anchors": "base: &b\n  x: 1\n  y: 2\nuse:\n  <<: *b\n  y: 3\nlist: &l [1]\nagain: *l\n",
-    "empty": "# nothing\n",
-}
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +50,6 @@ def engine() -> dict[str, dict[str, Any]]:
         for index, value in enumerate(written):
             text = f"{setting}: {value}\n"
             cases.append({"name": f"written {setting} {index}", "job": "file", "text": text})
-    cases += [{"name": f"yaml {name}", "job": "yaml", "text": text} for name, text in YAML.items()]
     for wiring in Wiring:
         plan = Plan(wiring, "m", cpu_gib=12.5)
         cases.append({"name": f"connector {wiring.value}", "job": "connector", "config": connector(plan)})
@@ -109,19 +93,12 @@ def test_generated_settings_load_to_exactly_the_intended_values(
 )
 def test_values_are_read_as_lmcache_reads_them(setting: str, index: int, engine: dict[str, dict[str, Any]]) -> None:
     said = engine[f"written {setting} {index}"]
-    node = flat_yaml.read(f"{setting}: {WRITTEN[setting][index]}\n").value[setting]
+    (document,) = documents(f"{setting}: {WRITTEN[setting][index]}\n")
     try:
-        ours = convert(setting, node)
+        ours = convert(setting, document.value[setting])
     except ValueError:
         ours = None  # LMCache warns and goes on with None
     assert ours == said["values"][setting]
-
-
-@pytest.mark.parametrize("name", YAML)
-def test_yaml_is_read_as_pyyaml_reads_it(name: str, engine: dict[str, dict[str, Any]]) -> None:
-    theirs = engine[f"yaml {name}"]
-    assert "error" not in theirs, theirs
-    assert flat_yaml.read(YAML[name]).plain() == theirs["value"]
 
 
 @pytest.mark.parametrize("wiring", Wiring)

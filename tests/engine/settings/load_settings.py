@@ -1,4 +1,4 @@
-"""Run by the engine's Python: settings as LMCache loads them, YAML as PyYAML does. Cases in, one object a line out."""
+"""Run by the engine's Python: settings as LMCache loads them. Cases in, one object a line out."""
 
 import argparse
 import json
@@ -6,7 +6,6 @@ import os
 import sys
 import tempfile
 
-import yaml
 from lmcache.cli.commands.server import ServerCommand
 from lmcache.v1 import config as lmcache_config
 from lmcache.v1.distributed.l2_adapters.config import parse_args_to_l2_adapters_config
@@ -58,10 +57,6 @@ def _values(config: object) -> dict:
     return {"values": values}
 
 
-def load_yaml(case: dict) -> dict:
-    return {"value": yaml.safe_load(case["text"])}
-
-
 def connector(case: dict) -> dict:
     config = KVTransferConfig(**case["config"])
     return {"class": KVConnectorFactory.get_connector_class(config).__name__}
@@ -81,7 +76,6 @@ JOBS = {
     "definitions": definitions,
     "file": load_file,
     "environment": load_environment,
-    "yaml": load_yaml,
 }
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from kvtiers.result.evidence import Step
 from kvtiers.result.schema import Arm, Mode, read_reported, read_result
 from kvtiers.result.summary import summarize
 
-REFERENCE = Path(__file__).parents[2] / "lab" / "results" / "reference"
+REFERENCE = Path(__file__).parents[3] / "lab" / "results" / "reference"
 
 
 def test_the_reference_run_is_valid_and_its_summary_follows_from_its_samples() -> None:

@@ -8,7 +8,7 @@ import pytest
 from kvtiers.model import kv_spec
 from kvtiers.model.public import public_models
 
-EXPECTED = tomllib.loads((Path(__file__).parent / "data" / "public_model_sizes.toml").read_text(encoding="utf-8"))
+EXPECTED = tomllib.loads((Path(__file__).parents[1] / "data" / "public_model_sizes.toml").read_text(encoding="utf-8"))
 
 
 def test_every_public_model_has_a_hand_worked_size() -> None:

@@ -13,7 +13,7 @@ from kvtiers.__main__ import main
 from kvtiers.logs.read import read_log_text
 from kvtiers.logs.state import Kind
 
-DATA = Path(__file__).parent / "data" / "logs"
+DATA = Path(__file__).parents[1] / "data" / "logs"
 NEUTRAL = ("/models/tiny", "/mnt/kv", "/opt/engine/", "/v1/completions")  # the last: of the API
 COLD, ENGINE, TIER, FAILED, MISSED = (
     Kind.COLD,

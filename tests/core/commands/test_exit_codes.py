@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from kvtiers.__main__ import main
-from tests.core.test_lint import SERVE
+from tests.core.lint.builders import SERVE
 
-DATA = Path(__file__).parent / "data" / "logs"
+DATA = Path(__file__).parents[1] / "data" / "logs"
 BYTES = ["--kv-bytes-per-token", "131072"]
 PLAN = ["plan", *BYTES, "--context", "131072", "--users", "20", "--free-vram-gib", "10", "--cpu-ram-gib", "64"]
 WORTH = ["worth-it", *BYTES, "--prefix", "8000", "--requests-per-hour", "60", "--prefill-tokens-per-s", "5000"]

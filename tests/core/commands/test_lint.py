@@ -1,0 +1,65 @@
+"""``kvtiers lint``: files and standard input in, findings and an exit status out."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from kvtiers.__main__ import main
+from tests.core.lint.builders import SERVE
+
+
+def test_the_command_says_findings_with_its_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, bad = tmp_path / "good.sh", tmp_path / "bad.sh"
+    good.write_text(SERVE)
+    bad.write_text(SERVE + " --no-enable-prefix-caching")
+    assert main(["lint", str(good)]) == 0
+    assert main(["lint", "--json", str(bad)]) == 1
+    said = json.loads(capsys.readouterr().out.split("\n", maxsplit=1)[1])
+    assert [finding["id"] for finding in said] == ["prefix_caching_off"]
+    assert main(["lint", str(tmp_path / "none")]) == 2
+    assert main(["lint", str(tmp_path)]) == 2
+    (tmp_path / "words").write_text("nothing of the kind")
+    assert main(["lint", str(tmp_path / "words")]) == 2
+    capsys.readouterr()
+    assert main(["lint", str(tmp_path / "words"), str(good)]) == 2
+    said_of = capsys.readouterr().err
+    assert str(tmp_path / "words") in said_of
+    assert str(good) not in said_of
+    (tmp_path / "server.log").write_text("x" * 3_000_000)
+    assert main(["lint", str(tmp_path / "server.log")]) == 2
+    (tmp_path / "binary").write_bytes(b"\0\1\2")
+    assert main(["lint", str(tmp_path / "binary")]) == 2
+
+
+@pytest.mark.parametrize("arguments", [["-", "-"], ["-", "--mounts", "-"]])
+def test_standard_input_is_read_once_and_stays_open(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stdin = io.TextIOWrapper(io.BytesIO(SERVE.encode()))
+    monkeypatch.setattr("sys.stdin", stdin)
+    assert main(["lint", *arguments]) == 2
+    assert "standard input can be read once" in capsys.readouterr().err
+    assert main(["lint", "-"]) == 0
+    assert not stdin.closed
+
+
+def test_an_argument_is_named_as_it_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "good.sh").write_text(SERVE)
+    assert main(["lint", "--prefix-tokens", "0", str(tmp_path / "good.sh")]) == 2
+    assert "--prefix-tokens" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("language", "label"), [("en", "in the course: "), ("zh-TW", "課程頁面: ")])
+def test_a_bad_pair_of_versions_is_said_in_one_language(
+    language: str, label: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pins = tmp_path / "install.sh"
+    pins.write_text("pip install vllm==0.11.0 lmcache==0.3.8\n")
+    assert main(["lint", "--language", language, "--json", str(pins)]) == 1
+    (finding,) = json.loads(capsys.readouterr().out)
+    assert finding["id"] == "version_pair"
+    assert finding["values"]["what"] in finding["what"]
+    assert main(["lint", "--language", language, str(pins)]) == 1
+    assert f"{label}version-pairs" in capsys.readouterr().out

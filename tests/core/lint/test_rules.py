@@ -1,0 +1,167 @@
+"""Each rule from a small input as people write it, with its line, its words and its page."""
+
+from pathlib import Path
+
+import pytest
+
+from kvtiers.lint import Facts, Source, lint
+from kvtiers.lint.findings import RULES, Severity
+from kvtiers.words import LANGUAGES
+from tests.core.lint.builders import DISK, GOOD_JSON, HASH, SERVE, serve
+
+PREFIX = Facts(prefix_tokens=32_768, kv_bytes_per_token=131_072)
+
+MOUNTS = Facts(mounts="/dev/vda / ext4 rw 0 0\ntmpfs /fast tmpfs rw 0 0\n/dev/nvme0n1 /mnt/nvme xfs rw 0 0\n")
+
+# rule -> (input, facts, line of the finding)
+CASES: dict[str, list[tuple[str, Facts | None, int]]] = {
+    "legacy_connector": [(serve(kv_connector="LMCacheConnector"), None, 1)],
+    "unknown_connector": [(serve(kv_connector="LMCacheConectorV1"), None, 1)],
+    "no_connector": [
+        ("export LMCACHE_LOCAL_CPU=true LMCACHE_PRE_CACHING_HASH_ALGORITHM=sha256\nvllm serve m", None, 2)
+    ],
+    "plain_server": [("docker run --gpus all vllm/vllm-openai:v0.32.0 --model m", None, 1)],
+    "kv_role": [(serve(kv_role="both"), None, 1), (serve(kv_role=None), None, 1)],
+    "kv_role_one_way": [(serve(kv_role="kv_producer"), None, 1), (serve(kv_role="kv_consumer"), None, 1)],
+    "kv_transfer_json": [
+        (f"vllm serve m \\\n  --kv-transfer-config {GOOD_JSON}", None, 2),
+        (f'vllm serve m --kv-transfer-config "{GOOD_JSON}"', None, 1),
+        ("vllm serve m --kv-transfer-config '[]'", None, 1),
+    ],
+    "load_failure_fail": [
+        ("""vllm serve m --kv-transfer-config '{"kv_connector":"LMCacheConnectorV1","kv_role":"kv_both"}'""", None, 1),
+        (
+            "vllm serve m --kv-transfer-config.kv_connector LMCacheConnectorV1 --kv-transfer-config.kv_role kv_both",
+            None,
+            1,
+        ),
+    ],
+    "disk_without_limit": [
+        (f"{HASH}local_disk: file:///mnt/nvme/kv\n", None, 2),
+        (f"{HASH}local_disk: /mnt/nvme/kv\nmax_local_disk_size: 0\n", None, 3),
+    ],
+    "limit_without_disk": [
+        (f"export LMCACHE_MAX_LOCAL_DISK_SIZE=5 LMCACHE_PRE_CACHING_HASH_ALGORITHM=sha256\n{SERVE}", None, 1)
+    ],
+    "disk_volatile": [
+        (f"{HASH}max_local_disk_size: 5\nlocal_disk: /tmp/lmcache\n", None, 3),
+        (f"{HASH}max_local_disk_size: 5\nlocal_disk: file:///dev/shm/kv\n", None, 3),
+        (f"{HASH}max_local_disk_size: 5\nlocal_disk: /fast/kv\n", MOUNTS, 3),
+    ],
+    "disk_on_system_drive": [(f"{HASH}max_local_disk_size: 5\nlocal_disk: /var/lib/kv\n", MOUNTS, 3)],
+    "disk_uri": [
+        (f"{HASH}max_local_disk_size: 5\nlocal_disk: file:/mnt/nvme/kv\n", None, 3),
+        (f"{HASH}max_local_disk_size: 5\nlocal_disk: FILE:///mnt/nvme/kv\n", None, 3),
+    ],
+    "disk_relative": [(f"{HASH}max_local_disk_size: 5\nlocal_disk: file://mnt/kv\n", None, 3)],
+    "disk_larger_than_drive": [
+        (HASH + DISK, Facts(drive_gib=40), 3),
+        (
+            f"export LMCACHE_PRE_CACHING_HASH_ALGORITHM=sha256\nexport LMCACHE_LOCAL_DISK=/mnt/n/kv\n"
+            f"export LMCACHE_MAX_LOCAL_DISK_SIZE=30\n{SERVE} --tensor-parallel-size 2",
+            Facts(drive_gib=40),
+            3,
+        ),
+    ],
+    "value_type": [
+        (f"{HASH}chunk_size: many\n", None, 2),
+        (f"{HASH}max_local_cpu_size: 20GB\n", None, 2),
+        (f"{HASH}local_cpu: maybe\n", None, 2),
+        ("LMCACHE_PRE_CACHING_HASH_ALGORITHM=sha256\nLMCACHE_EXTRA_CONFIG={use_odirect: true}\n", None, 2),
+    ],
+    "bool_reads_false": [
+        ("LMCACHE_PRE_CACHING_HASH_ALGORITHM=sha256\nLMCACHE_LOCAL_CPU=yes\n", None, 2),
+        (f'{HASH}local_cpu: "on"\n', None, 2),
+    ],
+    "staging_zero": [(f"{HASH}{DISK}max_local_cpu_size: 0\n", None, 4)],
+    "staging_too_small": [(f"{HASH}{DISK}local_cpu: false\nmax_local_cpu_size: 2\n", PREFIX, 5)],
+    "hash_builtin": [("chunk_size: 256\n", None, 1), ("pre_caching_hash_algorithm: builtin\n", None, 1)],
+    "hash_unknown": [("pre_caching_hash_algorithm: sha265\n", None, 1)],
+    "hashseed_unset": [
+        (
+            "export LMCACHE_PRE_CACHING_HASH_ALGORITHM=sha256\nexport LMCACHE_REMOTE_STORAGE_PLUGINS=redis\n" + SERVE,
+            None,
+            2,
+        )
+    ],
+    "chunk_not_multiple": [
+        (f"{HASH}chunk_size: 100\n", None, 2),
+        (f"export LMCACHE_CHUNK_SIZE=256 LMCACHE_PRE_CACHING_HASH_ALGORITHM=sha256\n{SERVE} --block-size 96", None, 1),
+    ],
+    "chunk_larger_than_prefix": [(f"{HASH}chunk_size: 4096\n", Facts(prefix_tokens=2000), 2)],
+    "file_and_variables": [
+        (f"export LMCACHE_CONFIG_FILE=/etc/lmcache.yaml\nexport LMCACHE_CHUNK_SIZE=256\n{SERVE}", None, 1)
+    ],
+    "file_and_variables_differ": [
+        (
+            "cat > lmcache.yaml <<EOF\nchunk_size: 256\npre_caching_hash_algorithm: sha256\nEOF\n"
+            f"export LMCACHE_CONFIG_FILE=lmcache.yaml\nexport LMCACHE_CHUNK_SIZE=512\n{SERVE}",
+            None,
+            5,
+        )
+    ],
+    "unknown_key": [
+        (f"{HASH}max_local_disc_size: 5\n", None, 2),
+        (f"{HASH}enable_xpyd: true\n", None, 2),
+        (f"export LMCACHE_PRE_CACHING_HASH_ALGORITHM=sha256\nexport LMCACHE_CHUNKSIZE=256\n{SERVE}", None, 2),
+        (
+            serve(
+                kv_connector_extra_config={"lmcache.pre_caching_hash_algorithm": "sha256", "lmcache.local_dsik": "x"}
+            ),
+            None,
+            1,
+        ),
+    ],
+    "renamed_key": [(f"{HASH}external_backends: [a]\n", None, 2)],
+    "remote_scheme": [(f"{HASH}remote_url: rediz://h:6379\n", None, 2), (f"{HASH}remote_url: h:6379\n", None, 2)],
+    "remote_fs_url": [(f"{HASH}remote_url: fs:///mnt/kv\n", None, 2)],
+    "remote_url_deprecated": [(f"{HASH}remote_url: redis://h:6379\n", None, 2)],
+    "remote_plugin": [(f"{HASH}remote_storage_plugins: [s3]\n", None, 2)],
+    "prefix_caching_off": [(SERVE + " --no-enable-prefix-caching", None, 1)],
+    "mp_ignores_settings": [("export LMCACHE_LOCAL_CPU=true\n" + serve(kv_connector="LMCacheMPConnector"), None, 1)],
+    "offloading_backend_lmcache": [("vllm serve m --kv-offloading-backend lmcache --kv-offloading-size 20", None, 1)],
+    "tiering_cpu_bytes": [
+        (
+            serve(kv_connector="OffloadingConnector", kv_connector_extra_config={"spec_name": "TieringOffloadingSpec"}),
+            None,
+            1,
+        )
+    ],
+    "version_pair": [(f"pip install vllm==0.11.0 lmcache==0.3.8\n{SERVE}", None, 1)],
+    "api_open": [(SERVE + " --host 0.0.0.0", None, 1)],
+    "secret": [
+        (f"export HF_TOKEN=whatever\n{SERVE}", None, 1),
+        (SERVE + " --api-key letmein", None, 1),
+        (HASH + "remote_storage_plugins: [redis]\nextra_config: {redis_url: 'redis://u:pw@h:1'}\n", None, 3),
+        (HASH + "extra_config:\n  aws_secret_access_key: abc\n", None, 2),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("rule", "text", "facts", "line"),
+    [(rule, text, facts, line) for rule, cases in CASES.items() for text, facts, line in cases],
+    ids=lambda value: value if isinstance(value, str) and value in CASES else "",
+)
+def test_each_rule_finds_its_fault_and_nothing_else(rule: str, text: str, facts: Facts | None, line: int) -> None:
+    found = lint([Source("paste", text)], facts)
+    assert [(finding.id, finding.line) for finding in found] == [(rule, line)]
+    for language in LANGUAGES:
+        assert found[0].what(language)
+        assert found[0].why(language)
+        assert found[0].fix(language)
+
+
+def test_every_rule_has_a_case() -> None:
+    assert set(CASES) == set(RULES)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_an_entry_holds_all_there_is_to_say_of_a_rule(rule: str) -> None:
+    assert set(RULES[rule]) == {"severity", "lesson", "what", "why", "fix"}
+    assert RULES[rule]["severity"] in set(Severity)
+
+
+def test_every_rule_names_a_page_of_the_course() -> None:
+    lessons = {path.name for path in (Path(__file__).parents[3] / "lessons").iterdir() if path.is_dir()}
+    assert {entry["lesson"] for entry in RULES.values()} <= lessons | {"version-pairs"}

@@ -1,0 +1,102 @@
+"""Every known warning is known by its line."""
+
+import io
+
+import pytest
+
+from kvtiers.logs.read import read_log, read_log_text
+from kvtiers.logs.warnings import WARNINGS
+from kvtiers.tables import read_table
+from tests.core.logs.builders import FAILING, LONG_HEAD, RECOVERED, info, warning
+
+KEY = "vllm@tiny@1@0@1a2b3c4d5e6f@float"
+
+# id -> a line of it, as the engines' format strings make it
+WARNING_LINES = {
+    "no_connector_for_device": "RuntimeError: No supported cpu connector found.",
+    "init_failed": warning("LMCacheEngine marked as init failed: No supported cpu connector found.", "ERROR"),
+    "init_components_failed": warning(
+        "Failed to initialize LMCacheManager components: x. System will operate in degraded mode (recompute).", "ERROR"
+    ),
+    "lookup_timeout": warning("Timeout occurred for rank 0, recreating all sockets. Error: unavailable", "ERROR"),
+    "unhealthy": warning("LMCache is unhealthy, skipping store operation"),
+    "unsupported_connector": "ValueError: Unsupported connector type: LMCacheConnector",
+    "offloading_needs_gpu": "Exception: CPU Offloading is currently only supported on CUDA-alike and XPU GPUs",
+    "staging_exhausted": warning(
+        "No eviction candidates found in local cpu backend. Local cpu memory is under pressure. Waiting for 0.1 "
+        "seconds before retrying."
+    ),
+    "allocation_failed": warning(
+        "Failed to allocate memory for tensor(torch.Size([2, 256])) because no memory is available"
+    ),
+    "store_truncated": warning(
+        "Local cpu memory under pressure so choosing to store only  3 total chunks of KV cache."
+    ),
+    "disk_chunk_too_large": warning(f"Put task for {KEY} requires 9 bytes, exceeding disk cache capacity 8 bytes."),
+    "disk_full": warning(f"Insufficient evictable disk cache space for {KEY}: need 9 bytes, have 8 bytes."),
+    "disk_pressure": warning("No eviction candidates found. Disk space under pressure."),
+    "file_lost": warning("File not found on disk: /mnt/nvme/kv/vllm@tiny@1.pt"),
+    "chunk_load_failed": warning(f"Failed to load chunk from disk for key {KEY}: [Errno 5]", "ERROR"),
+    "disk_load_memory": warning(f"Memory allocation failed during async disk load for key {KEY}. x", "ERROR"),
+    "block_not_retrieved": warning("The cache block is in the storage, but it can't be retrieved"),
+    "fewer_retrieved": warning(
+        "Request rThe number of retrieved tokens is less than the expected number of tokens! This should not happen!",
+        "ERROR",
+    ),
+    "blocks_failed": warning("Request r failed to load 256 tokens across 2 blocks"),
+    "rolled_back": warning("Request r rolled back from 1330 to 1280 tokens; truncating tracker state."),
+    "save_skipped": warning("Skipping KV save for request r: slot_mapping/token_ids length mismatch (x)"),
+    "abort_without_engine": warning(
+        "Skipping abort-time backend cleanup for request r: lmcache_engine is not initialized (x)."
+    ),
+    "hash_fallback": warning(
+        "Could not load 'sha265' from vLLM. Using builtin hash. This may cause inconsistencies in distributed caching."
+    ),
+    "hash_without_seed": warning("Using builtin hash without PYTHONHASHSEED set. For production environments, x"),
+    "ranks_differ": warning("Lookup results (number of hit tokens) differ across (TP and PP) ranks: [256, 0]."),
+    "async_lookup_slow": warning(
+        "Request r is still waiting for async lookup after 30 seconds, returning 0 lmcache cached tokens so vllm can "
+        "recompute"
+    ),
+    "kv_load_failure": FAILING,
+    "kv_load_recovered": RECOVERED,
+    "mp_bypass": warning("Bypassing LMCache for request r after a failed async KV load; the prompt will be recomputed"),
+    "mp_degraded": warning("LMCache server is unhealthy — entering degraded mode"),
+    "mp_lookup_timeout": warning("LOOKUP to tcp://localhost:5555 timed out after 3s. Marking server as unhealthy."),
+    "mp_no_handler": warning("No handler registered for operation register_kv_cache_context", "ERROR"),
+    "mp_keys_lost": warning("Some keys not found during retrieve!", "ERROR"),
+    "mp_unregistered": warning("Rejecting STORE for unregistered GPU instance ID 7"),
+    "mp_short_read": warning("Incomplete read for vllm@tiny.bin: expected 9, got 8"),
+    "mp_unbounded": warning(
+        "fs_native: max_capacity_gb=5 is declared but is used for usage accounting only and will NOT bound disk usage."
+    ),
+    "mp_evicting": info("L1 memory usage 0.91 above watermark 0.80; triggering eviction."),
+    "unknown_setting": warning("Unknown configuration key: max_local_disc_size (source: file)"),
+    "setting_unread": warning("Failed to parse LMCACHE_CHUNK_SIZE='many': invalid literal for int()"),
+    "remote_deprecated": warning("remote_url is deprecated and will be removed in a future release. x"),
+    "abort_crash": "    assert self.lmcache_engine is not None",
+    "engine_dead": "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace",
+    "import_failed": "ModuleNotFoundError: No module named 'vllm.utils.torch_utils'",
+    "import_name": "ImportError: cannot import name 'x' from 'vllm.utils'",
+}
+
+
+@pytest.mark.parametrize("name", WARNINGS)
+@pytest.mark.parametrize("before", ["", LONG_HEAD], ids=["head", "deep"])
+def test_every_warning_is_known_by_its_line(name: str, before: str) -> None:
+    """In a short paste, and deep in a long log."""
+    line = WARNING_LINES[name]
+    log, _ = read_log(io.BytesIO(f"{before}{line}\n".encode()), "log")
+    assert log.warnings == {name: 1}
+    assert log.samples[name] == line.strip()
+
+
+def test_passwords_in_addresses_are_not_repeated() -> None:
+    log = read_log_text(warning("Failed to connect to redis://user:hunter22@cache:6379/0"))
+    assert "hunter" not in f"{log.samples} {log.warnings}"
+    assert "cache:6379" in str(log.samples)
+
+
+@pytest.mark.parametrize("name", WARNINGS)
+def test_an_entry_holds_all_there_is_to_say_of_a_warning(name: str) -> None:
+    assert set(read_table("logs/warnings.toml")[name]) - {"in_tracebacks"} == {"line", "meaning"}
