@@ -7,7 +7,7 @@
 # ]
 #
 # [tool.uv.sources]
-# kvtiers = { path = "../..", editable = true }
+# kvtiers = { path = "..", editable = true }
 # ///
 
 import marimo
@@ -20,106 +20,61 @@ with app.setup:
 
     from kvtiers import charts
     from kvtiers.ledger.costs import TtftCurve, load_s, recompute_s, reuse_ttft_s, worthwhile_from_tokens
+    from kvtiers.notebook import speaker
     from kvtiers.units import KIB, format_bytes, format_count, format_seconds
 
 
 @app.cell(hide_code=True)
 def _():
-    t = {
-        "intro": """
-            # Load or recompute?
-
-            KV can be computed again, or read back from where it was kept. Which is faster?
-        """,
-        "rate": "Prefill throughput (tokens/s)",
-        "kv": "KV per token",
-        "cpu": "CPU RAM bandwidth (GB/s)",
-        "ssd": "SSD bandwidth (GB/s)",
-        "recompute": "recompute",
-        "from_cpu": "load from CPU RAM",
-        "from_ssd": "load from SSD",
-        "prefix": "prefix (tokens)",
-        "time": "time",
-        "lines_alt": "At {tokens} tokens: recompute {recompute}, load from CPU RAM {cpu}, from SSD {ssd}.",
-        "saved": "Saved at 10k tokens",
-        "saved_detail": "SSD; from CPU RAM {cpu}",
-        "ceiling": "Ceiling speedup",
-        "ceiling_detail": "SSD; whatever the prefix length",
-        "break_even": "Break-even prefill",
-        "tokens_per_s": "{rate} tokens/s",
-        "break_even_detail": "faster prefill than this beats the SSD",
-        "formula": "Bandwidth is in GB/s (decimal), KV in bytes; the prefix length cancels:",
-        "ceiling_x": "prefill throughput (tokens/s)",
-        "ceiling_y": "ceiling speedup",
-        "ceiling_ssd": "SSD",
-        "ceiling_cpu": "CPU RAM",
-        "break_even_mark": "SSD break-even, {rate} tokens/s",
-        "ceiling_alt": "The ceiling falls as prefill gets faster; with SSD it is {speedup} here and 1x at {rate} tokens/s.",
-        "here": "you are here",
-        "curves": """
-            ## The same with fixed costs and the square
-
-            Nothing real is a straight line. Attention adds a term in n², each side has a fixed cost, and the tokens that no
-            full chunk covers are computed again over the whole context.
-
-            The lab's profile: 27M-parameter model, 2 CPU cores, vLLM 0.32.0 + LMCache 0.5.6, November 2026.
-        """,
-        "profile": "Start from",
-        "profile_lab": "measured in this project's lab",
-        "profile_gpu": "estimated: 8B-class, one GPU",
-        "cold_fixed": "Cold: fixed (ms)",
-        "cold_linear": "Cold: per token (µs)",
-        "cold_square": "Cold: per token² (ns)",
-        "load_fixed": "Load: fixed (ms)",
-        "load_linear": "Load: per token (µs)",
-        "tail": "Tail that is recomputed (tokens)",
-        "curve_reuse": "load from SSD, then the tail",
-        "curves_alt": "With fixed costs and the square, at {tokens} tokens: recompute {recompute}, reuse {reuse}.",
-        "wins": "Loading wins from",
-        "wins_tokens": "{tokens:,.0f} tokens loaded",
-        "never": "never",
-        "at_tokens": "Speedup at {tokens} tokens",
-        "exercise": "Exercise 2: where is break-even, and where does the gap go?",
-        "solution": """
-            Break-even is bandwidth / KV bytes per token: 6 x 10⁹ / 131,072 = 45,776 tokens/s. Mixing GB and GiB gives 49,152,
-            7% too many.
-
-            A measurement stays below the ceiling because the ceiling knows only the drive. Missing are the chunk lookup, the
-            copy from host to GPU, scheduling, the fixed cost of any request, and the tail that is prefilled over the whole
-            context. Set both fixed costs, the square and the tail to 0: what is left is the ceiling.
-        """,
-        "playground": """
-            ## Playground
-
-            Put in your own numbers: open the editable version of this notebook and change this cell.
-        """,
-        "run": "Run it from a clone: `uvx marimo edit --sandbox notebooks/en/03_load_or_recompute.py`",
-    }
-    return (t,)
+    LANGUAGE = mo.cli_args().get("language", "en")  # the site's pages and downloads set theirs here
+    say = speaker(LANGUAGE)
+    return LANGUAGE, say
 
 
 @app.cell(hide_code=True)
-def _(t):
-    mo.md(t["intro"])
+def _(say):
+    say.md(
+        """
+        # Load or recompute?
+
+        KV can be computed again, or read back from where it was kept. Which is faster?
+        """,
+        """
+        # 載回還是重算？
+
+        KV 可以再算一次，也可以從存放的地方讀回來。哪一個快？
+        """,
+    )
     return
 
 
 @app.cell
-def _(t):
+def _(say):
     rates = [500, 1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000]
     kv_sizes = [36, 64, 112, 128, 144, 320]
-    prefill_tokens_per_s = mo.ui.slider(steps=rates, value=4000, label=t["rate"], show_value=True)
-    kv_bytes = mo.ui.dropdown(
-        {format_bytes(size * KIB): size * KIB for size in kv_sizes}, value=format_bytes(128 * KIB), label=t["kv"]
+    prefill_tokens_per_s = mo.ui.slider(
+        steps=rates,
+        value=4000,
+        label=say("Prefill throughput (tokens/s)", "Prefill（預填充）吞吐量（token/s）"),
+        show_value=True,
     )
-    cpu_gb_per_s = mo.ui.slider(10, 200, 10, value=50, label=t["cpu"], show_value=True)
-    ssd_gb_per_s = mo.ui.slider(0.5, 14, 0.5, value=6, label=t["ssd"], show_value=True)
+    kv_bytes = mo.ui.dropdown(
+        {format_bytes(size * KIB): size * KIB for size in kv_sizes},
+        value=format_bytes(128 * KIB),
+        label=say("KV per token", "每個 token 的 KV"),
+    )
+    cpu_gb_per_s = mo.ui.slider(
+        10, 200, 10, value=50, label=say("CPU RAM bandwidth (GB/s)", "CPU RAM 頻寬（GB/s）"), show_value=True
+    )
+    ssd_gb_per_s = mo.ui.slider(
+        0.5, 14, 0.5, value=6, label=say("SSD bandwidth (GB/s)", "SSD 頻寬（GB/s）"), show_value=True
+    )
     mo.vstack([prefill_tokens_per_s, kv_bytes, cpu_gb_per_s, ssd_gb_per_s])
     return cpu_gb_per_s, kv_bytes, prefill_tokens_per_s, rates, ssd_gb_per_s
 
 
 @app.cell
-def _(cpu_gb_per_s, kv_bytes, prefill_tokens_per_s, ssd_gb_per_s, t):
+def _(cpu_gb_per_s, kv_bytes, prefill_tokens_per_s, ssd_gb_per_s, say):
     def times_s(tokens):
         return (
             recompute_s(tokens, prefill_tokens_per_s.value),
@@ -129,18 +84,17 @@ def _(cpu_gb_per_s, kv_bytes, prefill_tokens_per_s, ssd_gb_per_s, t):
 
     lengths = range(0, 32001, 1000)
     recompute_10k_s, cpu_10k_s, ssd_10k_s = times_s(10_000)
-    names = t["recompute"], t["from_cpu"], t["from_ssd"]
+    _recompute, _cpu, _ssd = map(format_seconds, times_s(10_000))
+    names = say("recompute", "重算"), say("load from CPU RAM", "從 CPU RAM 載回"), say("load from SSD", "從 SSD 載回")
     mo.Html(
         charts.lines(
             lengths,
             dict(zip(names, zip(*map(times_s, lengths), strict=True), strict=True)),
-            charts.Axis(t["prefix"], format_count),
-            charts.Axis(t["time"], format_seconds),
-            t["lines_alt"].format(
-                tokens="10k",
-                recompute=format_seconds(recompute_10k_s),
-                cpu=format_seconds(cpu_10k_s),
-                ssd=format_seconds(ssd_10k_s),
+            charts.Axis(say("prefix (tokens)", "前綴（token）"), format_count),
+            charts.Axis(say("time", "時間"), format_seconds),
+            say(
+                f"At 10k tokens: recompute {_recompute}, load from CPU RAM {_cpu}, from SSD {_ssd}.",
+                f"10k 個 token 時：重算 {_recompute}，從 CPU RAM 載回 {_cpu}，從 SSD 載回 {_ssd}。",
             ),
         )
     )
@@ -148,8 +102,11 @@ def _(cpu_gb_per_s, kv_bytes, prefill_tokens_per_s, ssd_gb_per_s, t):
 
 
 @app.cell(hide_code=True)
-def _(t):
-    mo.md(t["formula"])
+def _(say):
+    say.md(
+        "Bandwidth is in GB/s (decimal), KV in bytes; the prefix length cancels:",
+        "頻寬以 GB/s（十進位）計，KV 以位元組計；前綴長度會約掉：",
+    )
     return
 
 
@@ -176,28 +133,30 @@ def _(
     recompute_10k_s,
     ssd_10k_s,
     ssd_gb_per_s,
-    t,
+    say,
 ):
     ceiling = ceiling_speedup(prefill_tokens_per_s.value, kv_bytes.value, ssd_gb_per_s.value)
     break_even_tokens_per_s = break_even(kv_bytes.value, ssd_gb_per_s.value)
     saved_s = recompute_10k_s - ssd_10k_s
-    mo.hstack(
-        [
-            mo.stat(
-                format_seconds(saved_s),
-                t["saved"],
-                t["saved_detail"].format(cpu=format_seconds(recompute_10k_s - cpu_10k_s)),
-            ),
-            mo.stat(f"{ceiling:.1f}x", t["ceiling"], t["ceiling_detail"]),
-            mo.stat(
-                t["tokens_per_s"].format(rate=format_count(break_even_tokens_per_s)),
-                t["break_even"],
-                t["break_even_detail"],
-            ),
-        ],
-        justify="start",
-        wrap=True,
-    )
+    _from_cpu, _rate = format_seconds(recompute_10k_s - cpu_10k_s), format_count(break_even_tokens_per_s)
+    _figures = [
+        mo.stat(
+            format_seconds(saved_s),
+            say("Saved at 10k tokens", "10k token 省下"),
+            say(f"SSD; from CPU RAM {_from_cpu}", f"SSD；從 CPU RAM 則省下 {_from_cpu}"),
+        ),
+        mo.stat(
+            f"{ceiling:.1f}x",
+            say("Ceiling speedup", "加速上限"),
+            say("SSD; whatever the prefix length", "SSD；與前綴長度無關"),
+        ),
+        mo.stat(
+            say(f"{_rate} tokens/s", f"{_rate} token/s"),
+            say("Break-even prefill", "損益平衡的 prefill"),
+            say("faster prefill than this beats the SSD", "prefill 比這更快，就贏過 SSD"),
+        ),
+    ]
+    mo.hstack(_figures, justify="start", wrap=True)
     return break_even_tokens_per_s, ceiling, saved_s
 
 
@@ -211,56 +170,80 @@ def _(
     prefill_tokens_per_s,
     rates,
     ssd_gb_per_s,
-    t,
+    say,
 ):
+    _rate = format_count(break_even_tokens_per_s)
     mo.Html(
         charts.lines(
             rates,
             {
                 name: [ceiling_speedup(rate, kv_bytes.value, bandwidth.value) for rate in rates]
-                for name, bandwidth in ((t["ceiling_ssd"], ssd_gb_per_s), (t["ceiling_cpu"], cpu_gb_per_s))
+                for name, bandwidth in (("SSD", ssd_gb_per_s), ("CPU RAM", cpu_gb_per_s))
             },
-            charts.Axis(t["ceiling_x"], format_count, log=True),
-            charts.Axis(t["ceiling_y"], lambda speedup: f"{speedup:g}x", log=True),
-            t["ceiling_alt"].format(speedup=f"{ceiling:.1f}x", rate=format_count(break_even_tokens_per_s)),
-            here=(prefill_tokens_per_s.value, ceiling, t["here"]),
-            marks={t["break_even_mark"].format(rate=format_count(break_even_tokens_per_s)): [break_even_tokens_per_s]},
+            charts.Axis(say("prefill throughput (tokens/s)", "prefill 吞吐量（token/s）"), format_count, log=True),
+            charts.Axis(say("ceiling speedup", "加速上限"), lambda speedup: f"{speedup:g}x", log=True),
+            say(
+                f"The ceiling falls as prefill gets faster; with SSD it is {ceiling:.1f}x here and 1x at {_rate} tokens/s.",
+                f"Prefill 越快，上限越低；以 SSD 來說，此處為 {ceiling:.1f}x，到 {_rate} token/s 時為 1x。",
+            ),
+            here=(prefill_tokens_per_s.value, ceiling, say("you are here", "你在這裡")),
+            marks={
+                say(f"SSD break-even, {_rate} tokens/s", f"SSD 的損益平衡點，{_rate} token/s"): [
+                    break_even_tokens_per_s
+                ]
+            },
         )
     )
     return
 
 
 @app.cell(hide_code=True)
-def _(t):
-    mo.md(t["curves"])
+def _(say):
+    say.md(
+        """
+        ## The same with fixed costs and the square
+
+        Nothing real is a straight line. Attention adds a term in n², each side has a fixed cost, and the tokens that no
+        full chunk covers are computed again over the whole context.
+
+        The lab's profile: 27M-parameter model, 2 CPU cores, vLLM 0.32.0 + LMCache 0.5.6, November 2026.
+        """,
+        """
+        ## 加上固定成本與平方項
+
+        現實裡沒有直線。注意力多出一個 n² 項，兩邊都有固定成本，而不足一個完整 chunk 的 token 要在整段上下文之上重算。
+
+        實驗室的數值：2,700 萬參數模型、2 個 CPU 核心、vLLM 0.32.0 + LMCache 0.5.6，2026 年 11 月。
+        """,
+    )
     return
 
 
 @app.cell
-def _(t):
-    profile = mo.ui.dropdown(
-        {t["profile_lab"]: (46, 1010, 386, 50, 18.8, 50), t["profile_gpu"]: (20, 250, 4, 45, 21.8, 50)},
-        value=t["profile_lab"],
-        label=t["profile"],
-    )
+def _(say):
+    _profiles = {
+        say("measured in this project's lab", "本專案實驗室實測"): (46, 1010, 386, 50, 18.8, 50),
+        say("estimated: 8B-class, one GPU", "估計：8B 等級、單一 GPU"): (20, 250, 4, 45, 21.8, 50),
+    }
+    profile = mo.ui.dropdown(_profiles, value=next(iter(_profiles)), label=say("Start from", "從哪組數字開始"))
     profile
     return (profile,)
 
 
 @app.cell
-def _(profile, t):
-    knobs = (
-        ("cold_fixed", 0, 500, 1),
-        ("cold_linear", 0, 2000, 10),
-        ("cold_square", 0, 1000, 1),
-        ("load_fixed", 0, 500, 1),
-        ("load_linear", 0, 200, 0.1),
-        ("tail", 0, 500, 10),
-    )
+def _(profile, say):
+    knobs = {
+        "cold_fixed": (say("Cold: fixed (ms)", "冷請求：固定（ms）"), 500, 1),
+        "cold_linear": (say("Cold: per token (µs)", "冷請求：每個 token（µs）"), 2000, 10),
+        "cold_square": (say("Cold: per token² (ns)", "冷請求：每 token²（ns）"), 1000, 1),
+        "load_fixed": (say("Load: fixed (ms)", "載回：固定（ms）"), 500, 1),
+        "load_linear": (say("Load: per token (µs)", "載回：每個 token（µs）"), 200, 0.1),
+        "tail": (say("Tail that is recomputed (tokens)", "要重算的尾段（token）"), 500, 10),
+    }
     curve = mo.ui.dictionary(
         {
-            name: mo.ui.slider(start, stop, step, value=value, label=t[name], show_value=True)
-            for (name, start, stop, step), value in zip(knobs, profile.value, strict=True)
+            name: mo.ui.slider(0, stop, step, value=value, label=label, show_value=True)
+            for (name, (label, stop, step)), value in zip(knobs.items(), profile.value, strict=True)
         }
     )
     mo.vstack(curve.elements.values())
@@ -268,7 +251,7 @@ def _(profile, t):
 
 
 @app.cell
-def _(curve, lengths, t):
+def _(curve, lengths, say):
     cold = TtftCurve(
         curve.value["cold_fixed"] / 1e3, curve.value["cold_linear"] / 1e6, curve.value["cold_square"] / 1e9
     )
@@ -277,56 +260,83 @@ def _(curve, lengths, t):
     def reuse_s(tokens):
         return reuse_ttft_s(cold, load, tokens, curve.value["tail"])
 
-    worthwhile_tokens = worthwhile_from_tokens(cold, load)
-    mo.vstack(
-        [
-            mo.Html(
-                charts.lines(
-                    lengths[:9],
-                    {
-                        t["recompute"]: [cold.ttft_s(tokens) for tokens in lengths[:9]],
-                        t["curve_reuse"]: [reuse_s(tokens) for tokens in lengths[:9]],
-                    },
-                    charts.Axis(t["prefix"], format_count),
-                    charts.Axis(t["time"], format_seconds),
-                    t["curves_alt"].format(
-                        tokens="8k",
-                        recompute=format_seconds(cold.ttft_s(8000)),
-                        reuse=format_seconds(reuse_s(8000)),
-                    ),
-                )
+    _recompute, _reuse = format_seconds(cold.ttft_s(8000)), format_seconds(reuse_s(8000))
+    mo.Html(
+        charts.lines(
+            lengths[:9],
+            {
+                say("recompute", "重算"): list(map(cold.ttft_s, lengths[:9])),
+                say("load from SSD, then the tail", "從 SSD 載回，再算尾段"): list(map(reuse_s, lengths[:9])),
+            },
+            charts.Axis(say("prefix (tokens)", "前綴（token）"), format_count),
+            charts.Axis(say("time", "時間"), format_seconds),
+            say(
+                f"With fixed costs and the square, at 8k tokens: recompute {_recompute}, reuse {_reuse}.",
+                f"加上固定成本與平方項後，8k 個 token 時：重算 {_recompute}，重用 {_reuse}。",
             ),
-            mo.hstack(
-                [
-                    mo.stat(
-                        t["never"] if worthwhile_tokens is None else t["wins_tokens"].format(tokens=worthwhile_tokens),
-                        t["wins"],
-                    ),
-                    *(
-                        mo.stat(
-                            f"{cold.ttft_s(tokens) / reuse_s(tokens):.1f}x",
-                            t["at_tokens"].format(tokens=format_count(tokens)),
-                        )
-                        for tokens in (300, 8000)
-                    ),
-                ],
-                justify="start",
-                wrap=True,
-            ),
-        ]
+        )
     )
-    return cold, load, reuse_s, worthwhile_tokens
+    return cold, load, reuse_s
 
 
-@app.cell(hide_code=True)
-def _(t):
-    mo.accordion({t["exercise"]: mo.md(t["solution"])})
+@app.cell
+def _(cold, load, reuse_s, say):
+    _tokens = worthwhile_from_tokens(cold, load)
+    _from = (
+        say("never", "永遠不划算")
+        if _tokens is None
+        else say(f"{_tokens:,.0f} tokens loaded", f"載回 {_tokens:,.0f} 個 token 起")
+    )
+    _speedups = {format_count(tokens): cold.ttft_s(tokens) / reuse_s(tokens) for tokens in (300, 8000)}
+    _figures = [
+        mo.stat(_from, say("Loading wins from", "載回從何時開始划算")),
+        *(
+            mo.stat(f"{speedup:.1f}x", say(f"Speedup at {tokens} tokens", f"{tokens} 個 token 的加速"))
+            for tokens, speedup in _speedups.items()
+        ),
+    ]
+    mo.hstack(_figures, justify="start", wrap=True)
     return
 
 
 @app.cell(hide_code=True)
-def _(t):
-    mo.md(t["playground"])
+def _(say):
+    _exercise = say(
+        "Exercise 2: where is break-even, and where does the gap go?", "練習 2：損益平衡點在哪裡？差距又去了哪裡？"
+    )
+    _solution = say.md(
+        """
+        Break-even is bandwidth / KV bytes per token: 6 x 10⁹ / 131,072 = 45,776 tokens/s. Mixing GB and GiB gives 49,152,
+        7% too many.
+
+        A measurement stays below the ceiling because the ceiling knows only the drive. Missing are the chunk lookup, the
+        copy from host to GPU, scheduling, the fixed cost of any request, and the tail that is prefilled over the whole
+        context. Set both fixed costs, the square and the tail to 0: what is left is the ceiling.
+        """,
+        """
+        損益平衡點是頻寬除以每個 token 的 KV 位元組數：6 x 10⁹ / 131,072 = 45,776 token/s。把 GB 和 GiB 混為一談會得到 49,152，多了 7%。
+
+        實測值低於上限，是因為上限只認得硬碟。它沒算到 chunk 的查找、主機到 GPU 的複製、排程、任何請求都有的固定成本，以及在整段上下文之上重算的尾段。把兩個固定成本、平方項與尾段都調成 0，剩下的就是上限。
+        """,
+    )
+    mo.accordion({_exercise: _solution})
+    return
+
+
+@app.cell(hide_code=True)
+def _(say):
+    say.md(
+        """
+        ## Playground
+
+        Put in your own numbers: open the editable version of this notebook and change this cell.
+        """,
+        """
+        ## 實驗場
+
+        填入你自己的數字：開啟這份筆記本的可編輯版本，修改下面這一格。
+        """,
+    )
     return
 
 
@@ -342,8 +352,11 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(t):
-    mo.md(t["run"])
+def _(say):
+    say.md(
+        "Run it from a clone: `uvx marimo edit --sandbox notebooks/03_load_or_recompute.py`",
+        "從 clone 下來的專案執行：`uvx marimo edit --sandbox notebooks/03_load_or_recompute.py -- --language zh-TW`",
+    )
     return
 
 

@@ -7,7 +7,7 @@
 # ]
 #
 # [tool.uv.sources]
-# kvtiers = { path = "../..", editable = true }
+# kvtiers = { path = "..", editable = true }
 # ///
 
 import marimo
@@ -17,7 +17,6 @@ app = marimo.App(width="full")
 
 with app.setup:
     import sys
-    from dataclasses import asdict
     from html import escape
 
     import marimo as mo
@@ -27,6 +26,7 @@ with app.setup:
     from kvtiers.ledger.costs import ceiling_speedup
     from kvtiers.logs.diagnosis import conclude
     from kvtiers.logs.read import read_log_text
+    from kvtiers.notebook import refuse, speaker
     from kvtiers.result.evidence import Step
     from kvtiers.result.schema import Arm, read_result
     from kvtiers.units import KIB, format_count, format_seconds
@@ -35,106 +35,36 @@ with app.setup:
 
 @app.cell(hide_code=True)
 def _():
-    t = {
-        "intro": """
-            # Prove it
-
-            A lab result: what was measured, what proves each sample, and how far it stays below the ceiling. After `make lab`
-            this shows your run; without one, the committed reference run.
-        """,
-        "drop": "Drop another result file here",
-        "no_file": "There is no lab result here yet. Drop one above, or run `make lab` in a clone.",
-        "bad_file": "This file can't be shown. What is wrong:",
-        "origin": "**{model}** on {cpu}, {cores} cores, GPU: {gpu} · vLLM {vllm}, LMCache {lmcache} · {date}",
-        "no_gpu": "none",
-        "invalid": "This run is marked invalid:",
-        "lmcache": "LMCache",
-        "control": "control",
-        "cold": "cold",
-        "gpu_hit": "GPU hit",
-        "ssd_reuse": "back from SSD",
-        "page_cache_reuse": "back from the page cache",
-        "evicted_recompute": "evicted, computed again",
-        "row": "{step}, {arm}",
-        "ttft": "TTFT",
-        "median": "median TTFT",
-        "medians_alt": "Median TTFT of each step: {steps}.",
-        "reuse_speedup": "Cold / back from SSD",
-        "worth": "Evicted / back from SSD",
-        "worth_detail": "control against LMCache: what the tier is worth",
-        "price": "Price of storing",
-        "price_detail": "on a miss, by LMCache's own account; cold against the control's cold: {against}",
-        "unknown": "not run",
-        "ceiling": "## Measured against the ceiling",
-        "measured": "measured",
-        "ceiling_bar": "ceiling",
-        "speedup": "speedup (logarithmic)",
-        "ceiling_alt": "Measured speedup {measured}, ceiling {ceiling}.",
-        "discount": "Effective-bandwidth discount",
-        "discount_detail": "measured / ceiling; drive {drive:.2f} GB/s, prefill {rate} tokens/s",
-        "no_ceiling": "This result has no ceiling: the drive's bandwidth or the KV size was not measured.",
-        "retrieve": "read and copy",
-        "rest": "the rest, mostly the prefill of {tail} tail tokens",
-        "parts": "one median reuse",
-        "parts_alt": "Of {total}, reading and copying take {retrieve}.",
-        "evidence": """
-            ## What proves each sample
-
-            Tokens. From the log: T in the prompt, C already held by the engine, H held by LMCache, L to load, and what was
-            really retrieved. From the counters: hits of the engine's own cache, and of the connector.
-        """,
-        "table_head": "| Step | TTFT | T | C | H | L | Retrieved | Own hits | Connector hits |",
-        "formula": "What the ceiling leaves unexplained:",
-        "own": """
-            ## Exercise 3: your own numbers
-
-            Prefill throughput: one long prompt with `max_tokens` 1. Drive: measured by fio, never the data sheet.
-        """,
-        "own_tokens": "Prompt (tokens)",
-        "own_cold": "Cold TTFT (s)",
-        "own_reuse": "TTFT when it comes back (s)",
-        "own_kv": "KV per token (KiB)",
-        "own_drive": "Drive (GB/s)",
-        "own_result": "Speedup **{measured:.1f}x** of a ceiling of **{ceiling:.1f}x**: discount **{discount:.2f}**. {advice}",
-        "advice_low": "The drive is not the limit: a faster one is money wasted.",
-        "advice_high": "The drive matters here: a faster one would show.",
-        "solution_title": "How to find each number",
-        "solution": """
-            - KV per token: layers, KV heads and head_dim from config.json (lesson 02).
-            - Prefill throughput: prompt tokens / TTFT of a long, new prompt with `max_tokens` 1.
-            - Drive: `fio --rw=read --bs=1M --direct=1 --size=4G --name=kv --directory=DIR`.
-            - Ceiling = bandwidth / (throughput x KV bytes per token); discount = measured speedup / ceiling.
-        """,
-        "language": "en",
-        "read": """
-            ## Paste your own log
-
-            Lines of a vLLM server with LMCache, as they are. Nothing you paste leaves this page.
-        """,
-        "pasted_log": "Server log",
-        "log_unread": "This log can't be read. What is wrong:",
-        "log_head": "| request | total | C | H | L | retrieved | what it was |",
-        "run": "Run it from a clone: `uvx marimo edit --sandbox notebooks/en/06_prove_it.py`",
-    }
-    return (t,)
+    LANGUAGE = mo.cli_args().get("language", "en")  # the site's pages and downloads set theirs here
+    say = speaker(LANGUAGE)
+    return LANGUAGE, say
 
 
 @app.cell(hide_code=True)
-def _(t):
-    mo.md(t["intro"])
+def _(say):
+    say.md(
+        """
+        # Prove it
+
+        A lab result: what was measured, what proves each sample, and how far it stays below the ceiling. After `make lab`
+        this shows your run; without one, the committed reference run.
+        """,
+        """
+        # 證明它有用
+
+        一份實驗結果：量到了什麼、每個樣本的佐證是什麼、離上限有多遠。執行 `make lab` 之後，這裡顯示你的結果；還沒有的話，顯示本專案附的參考結果。
+        """,
+    )
     return
 
 
 @app.cell
-def _(t):
-    dropped = mo.ui.file(filetypes=[".json"], kind="area", label=t["drop"])
-    own_tokens = mo.ui.number(1, 10_000_000, value=10_000, label=t["own_tokens"])
-    own_cold_s = mo.ui.number(0.001, 10_000, value=2.5, label=t["own_cold"])
-    own_reuse_s = mo.ui.number(0.001, 10_000, value=1.1, label=t["own_reuse"])
-    own_kv_kib = mo.ui.number(0.1, 100_000, value=144, label=t["own_kv"])
-    own_drive_gb_per_s = mo.ui.number(0.01, 1000, value=6, label=t["own_drive"])
+def _(say):
+    dropped = mo.ui.file(
+        filetypes=[".json"], kind="area", label=say("Drop another result file here", "把另一份結果檔拖到這裡")
+    )
     dropped
-    return dropped, own_cold_s, own_drive_gb_per_s, own_kv_kib, own_reuse_s, own_tokens
+    return (dropped,)
 
 
 @app.cell(hide_code=True)
@@ -148,7 +78,7 @@ def _():
 
             answer = pyxhr.get(str(served))
             return answer.text if answer.ok else None
-        results = location.parents[1] / "lab" / "results"
+        results = location.parent / "lab" / "results"
         found = [
             path for path in (served, results / "latest.json", results / "reference" / "cpu-tiny.json") if path.exists()
         ]
@@ -158,166 +88,233 @@ def _():
 
 
 @app.cell
-def _(dropped, result_at_hand, t):
+def _(dropped, result_at_hand, say):
     result_text = dropped.contents().decode(errors="replace") if dropped.value else result_at_hand()
-    mo.stop(result_text is None, mo.callout(mo.md(t["no_file"]), kind="warn"))
+    no_result = say.md(
+        "There is no lab result here yet. Drop one above, or run `make lab` in a clone.",
+        "這裡還沒有實驗結果。請在上面拖入一份，或在 clone 下來的專案裡執行 `make lab`。",
+    )
+    mo.stop(result_text is None, mo.callout(no_result, kind="warn"))
     try:
         result = read_result(result_text)
     except KvtiersError as error:
-        mo.stop(True, mo.callout(mo.vstack([t["bad_file"], mo.plain_text(str(error))]), kind="danger"))
+        refuse(say("This file can't be shown. What is wrong:", "這個檔案無法顯示，原因是："), error)
     return (result,)
 
 
 @app.cell
-def _(result, t):
-    names = {
-        "model": result.model.name,
-        "cpu": result.machine.cpu,
-        "gpu": result.machine.gpu or t["no_gpu"],
-        **asdict(result.versions),
-    }
-    origin = t["origin"].format(
-        **{name: escape(text) for name, text in names.items()}, cores=result.machine.cores, date=result.created[:10]
+def _(result, say):
+    _model, _cpu, _vllm, _lmcache = map(
+        escape, (result.model.name, result.machine.cpu, result.versions.vllm, result.versions.lmcache)
     )
-    problems = mo.callout(mo.vstack([t["invalid"], *map(mo.plain_text, result.problems)]), kind="danger")
-    mo.vstack([mo.md(origin), *([] if result.valid else [problems])])
+    _gpu = escape(result.machine.gpu or say("none", "無"))
+    _date, _cores = result.created[:10], result.machine.cores
+    _origin = say.md(
+        f"**{_model}** on {_cpu}, {_cores} cores, GPU: {_gpu} · vLLM {_vllm}, LMCache {_lmcache} · {_date}",
+        f"**{_model}**，{_cpu}，{_cores} 核心，GPU：{_gpu} · vLLM {_vllm}、LMCache {_lmcache} · {_date}",
+    )
+    _invalid = say("This run is marked invalid:", "這次執行被標記為無效：")
+    _problems = mo.callout(mo.vstack([_invalid, *map(mo.plain_text, result.problems)]), kind="danger")
+    mo.vstack([_origin, *([] if result.valid else [_problems])])
     return
 
 
 @app.cell
-def _(result, t):
-    medians = {t["row"].format(step=t[row.step], arm=t[row.arm]): row.ttft.median_s for row in result.summary.steps}
+def _(say):
+    step_names = {
+        Step.COLD: say("cold", "冷請求"),
+        Step.GPU_HIT: say("GPU hit", "GPU 命中"),
+        Step.SSD_REUSE: say("back from SSD", "從 SSD 載回"),
+        Step.PAGE_CACHE_REUSE: say("back from the page cache", "從分頁快取載回"),
+        Step.EVICTED_RECOMPUTE: say("evicted, computed again", "被逐出後重算"),
+    }
+    arm_names = {Arm.LMCACHE: "LMCache", Arm.CONTROL: say("control", "對照組")}
+
+    def row_name(row):
+        return say(f"{step_names[row.step]}, {arm_names[row.arm]}", f"{step_names[row.step]}，{arm_names[row.arm]}")
+
+    return (row_name,)
+
+
+@app.cell
+def _(result, row_name, say):
+    medians = {row_name(row): row.ttft.median_s for row in result.summary.steps}
+    _steps = "; ".join(f"{name} {format_seconds(median_s)}" for name, median_s in medians.items())
     mo.Html(
         charts.stacked_bars(
             {name: [median_s] for name, median_s in medians.items()},
-            [t["median"]],
-            charts.Axis(t["ttft"], format_seconds),
-            t["medians_alt"].format(
-                steps="; ".join(f"{name} {format_seconds(median_s)}" for name, median_s in medians.items())
-            ),
+            [say("median TTFT", "TTFT 中位數")],
+            charts.Axis("TTFT", format_seconds),
+            say(f"Median TTFT of each step: {_steps}.", f"每個步驟的 TTFT 中位數：{_steps}。"),
         )
     )
     return (medians,)
 
 
 @app.cell
-def _(result, t):
-    def times(ratio):
-        return t["unknown"] if ratio is None else f"{ratio:.1f}x"
+def _(result, say):
+    not_run = say("not run", "沒有執行")
 
-    store_s, against = result.summary.store_s, result.summary.cold_over_control_cold
-    price = t["unknown"] if store_s is None else format_seconds(store_s)
-    against_control = t["unknown"] if against is None else f"{against - 1:+.0%}"
-    mo.hstack(
-        [
-            mo.stat(times(result.summary.cold_over_ssd_reuse), t["reuse_speedup"]),
-            mo.stat(times(result.summary.evicted_recompute_over_ssd_reuse), t["worth"], t["worth_detail"]),
-            mo.stat(price, t["price"], t["price_detail"].format(against=against_control)),
-        ],
-        justify="start",
-        wrap=True,
-    )
+    def times(ratio):
+        return not_run if ratio is None else f"{ratio:.1f}x"
+
+    _store_s, _against = result.summary.store_s, result.summary.cold_over_control_cold
+    _against_control = not_run if _against is None else f"{_against - 1:+.0%}"
+    _figures = [
+        mo.stat(times(result.summary.cold_over_ssd_reuse), say("Cold / back from SSD", "冷請求／從 SSD 載回")),
+        mo.stat(
+            times(result.summary.evicted_recompute_over_ssd_reuse),
+            say("Evicted / back from SSD", "逐出後重算／從 SSD 載回"),
+            say("control against LMCache: what the tier is worth", "對照組對上 LMCache：這一層的價值"),
+        ),
+        mo.stat(
+            not_run if _store_s is None else format_seconds(_store_s),
+            say("Price of storing", "存入的代價"),
+            say(
+                f"on a miss, by LMCache's own account; cold against the control's cold: {_against_control}",
+                f"未命中時，LMCache 自己的記錄；冷請求對上對照組：{_against_control}",
+            ),
+        ),
+    ]
+    mo.hstack(_figures, justify="start", wrap=True)
     return (times,)
 
 
 @app.cell
-def _(result, t, times):
+def _(result, say, times):
+    _title = say.md("## Measured against the ceiling", "## 實測對照上限")
     limit = result.summary.ceiling
-    mo.stop(limit is None, mo.vstack([mo.md(t["ceiling"]), mo.callout(t["no_ceiling"])]))
-    measured = result.summary.cold_over_ssd_reuse
-    mo.vstack(
-        [
-            mo.md(t["ceiling"]),
-            mo.Html(
-                charts.log_bars(
-                    {t["measured"]: measured, t["ceiling_bar"]: limit.speedup},
-                    charts.Axis(t["speedup"], lambda speedup: f"{speedup:.3g}x", log=True),
-                    (0.1, 1000),
-                    t["ceiling_alt"].format(measured=times(measured), ceiling=times(limit.speedup)),
-                )
-            ),
-            mo.stat(
-                f"{limit.effective_bandwidth_discount:.2f}",
-                t["discount"],
-                t["discount_detail"].format(
-                    drive=limit.drive_gb_per_s, rate=format_count(result.summary.prefill_tokens_per_s)
-                ),
-            ),
-        ]
+    _no_ceiling = say(
+        "This result has no ceiling: the drive's bandwidth or the KV size was not measured.",
+        "這份結果沒有上限：沒有量到硬碟頻寬，或不知道 KV 大小。",
     )
+    mo.stop(limit is None, mo.vstack([_title, mo.callout(_no_ceiling)]))
+    _measured = result.summary.cold_over_ssd_reuse
+    _speedup = charts.Axis(say("speedup (logarithmic)", "加速（對數刻度）"), lambda times: f"{times:.3g}x", log=True)
+    _in_words = say(
+        f"Measured speedup {times(_measured)}, ceiling {times(limit.speedup)}.",
+        f"實測加速 {times(_measured)}，上限 {times(limit.speedup)}。",
+    )
+    _bars = {say("measured", "實測"): _measured, say("ceiling", "上限"): limit.speedup}
+    _drive, _rate = f"{limit.drive_gb_per_s:.2f}", format_count(result.summary.prefill_tokens_per_s)
+    _discount = mo.stat(
+        f"{limit.effective_bandwidth_discount:.2f}",
+        say("Effective-bandwidth discount", "有效頻寬折扣"),
+        say(
+            f"measured / ceiling; drive {_drive} GB/s, prefill {_rate} tokens/s",
+            f"實測／上限；硬碟 {_drive} GB/s，prefill 每秒 {_rate} 個 token",
+        ),
+    )
+    mo.vstack([_title, mo.Html(charts.log_bars(_bars, _speedup, (0.1, 1000), _in_words)), _discount])
     return
 
 
 @app.cell
-def _(result, t):
+def _(result, say):
     parts = result.summary.reuse_parts
     mo.stop(parts is None)
+    _total, _retrieve = format_seconds(parts.retrieve_s + parts.rest_s), format_seconds(parts.retrieve_s)
+    _rest = say(
+        f"the rest, mostly the prefill of {parts.tail_tokens} tail tokens",
+        f"其餘，大多是尾段 {parts.tail_tokens} 個 token 的 prefill",
+    )
     mo.Html(
         charts.stacked_bars(
-            {t["parts"]: [parts.retrieve_s, parts.rest_s]},
-            [t["retrieve"], t["rest"].format(tail=parts.tail_tokens)],
-            charts.Axis(t["ttft"], format_seconds),
-            t["parts_alt"].format(
-                total=format_seconds(parts.retrieve_s + parts.rest_s), retrieve=format_seconds(parts.retrieve_s)
-            ),
+            {say("one median reuse", "一次重用（中位數）"): [parts.retrieve_s, parts.rest_s]},
+            [say("read and copy", "讀取與複製"), _rest],
+            charts.Axis("TTFT", format_seconds),
+            say(f"Of {_total}, reading and copying take {_retrieve}.", f"{_total} 之中，讀取與複製占 {_retrieve}。"),
         )
     )
     return
 
 
 @app.cell
-def _(result, t):
+def _(result, row_name, say):
+    _what = say.md(
+        """
+        ## What proves each sample
+
+        Tokens. From the log: T in the prompt, C already held by the engine, H held by LMCache, L to load, and what was
+        really retrieved. From the counters: hits of the engine's own cache, and of the connector.
+        """,
+        """
+        ## 每個樣本的佐證
+
+        單位是 token。來自日誌：提示共 T、引擎已有 C、LMCache 已有 H、要載入 L，以及真正取回的數量。來自計數器：引擎自己快取的命中，以及連接器的命中。
+        """,
+    )
+
     def evidence_row(sample):
         log, counters = sample.evidence.log, sample.evidence.counters
         from_log = (
             (log.computed_tokens, log.hit_tokens, log.need_to_load_tokens, log.retrieved_tokens) if log else ("–",) * 4
         )
-        cells = (
-            t["row"].format(step=t[sample.step], arm=t[sample.arm]),
-            format_seconds(sample.ttft_s).replace(" ", "\N{NO-BREAK SPACE}"),
-            sample.prompt_tokens,
-            *from_log,
-            counters.own_hits,
-            counters.external_hits,
-        )
-        return "| " + " | ".join(map(str, cells)) + " |"
+        ttft = format_seconds(sample.ttft_s).replace(" ", "\N{NO-BREAK SPACE}")
+        hits = counters.own_hits, counters.external_hits
+        return "| " + " | ".join(map(str, (row_name(sample), ttft, sample.prompt_tokens, *from_log, *hits))) + " |"
 
     in_order = sorted(
         result.samples, key=lambda sample: (list(Arm).index(sample.arm), list(Step).index(sample.step), sample.repeat)
     )
-    rule = "|---" * 9 + "|"
-    table = mo.md("\n".join([t["table_head"], rule, *map(evidence_row, in_order)]))
-    mo.vstack([mo.md(t["evidence"]), table.style({"overflow-x": "auto"})])
+    _head = say(
+        "| Step | TTFT | T | C | H | L | Retrieved | Own hits | Connector hits |",
+        "| 步驟 | TTFT | T | C | H | L | 取回 | 自身命中 | 連接器命中 |",
+    )
+    _table = mo.md("\n".join([_head, "|---" * 9 + "|", *map(evidence_row, in_order)]))
+    mo.vstack([_what, _table.style({"overflow-x": "auto"})])
     return
 
 
 @app.cell(hide_code=True)
-def _(own_cold_s, own_drive_gb_per_s, own_kv_kib, own_reuse_s, own_tokens, t):
-    mo.vstack([mo.md(t["own"]), own_tokens, own_cold_s, own_reuse_s, own_kv_kib, own_drive_gb_per_s])
+def _(say):
+    say.md(
+        """
+        ## Exercise 3: your own numbers
+
+        Prefill throughput: one long prompt with `max_tokens` 1. Drive: measured by fio, never the data sheet.
+        """,
+        """
+        ## 練習 3：你自己的數字
+
+        Prefill 吞吐量：用一個長提示，`max_tokens` 設為 1。硬碟：用 fio 實測，不要抄規格書。
+        """,
+    )
     return
 
 
 @app.cell
-def _(discount, own_cold_s, own_drive_gb_per_s, own_kv_kib, own_reuse_s, own_tokens, t):
+def _(say):
+    own_tokens = mo.ui.number(1, 10_000_000, value=10_000, label=say("Prompt (tokens)", "提示（token）"))
+    own_cold_s = mo.ui.number(0.001, 10_000, value=2.5, label=say("Cold TTFT (s)", "冷請求的 TTFT（s）"))
+    own_reuse_s = mo.ui.number(0.001, 10_000, value=1.1, label=say("TTFT when it comes back (s)", "載回時的 TTFT（s）"))
+    own_kv_kib = mo.ui.number(0.1, 100_000, value=144, label=say("KV per token (KiB)", "每個 token 的 KV（KiB）"))
+    own_drive_gb_per_s = mo.ui.number(0.01, 1000, value=6, label=say("Drive (GB/s)", "硬碟（GB/s）"))
+    mo.vstack([own_tokens, own_cold_s, own_reuse_s, own_kv_kib, own_drive_gb_per_s])
+    return own_cold_s, own_drive_gb_per_s, own_kv_kib, own_reuse_s, own_tokens
+
+
+@app.cell
+def _(discount, own_cold_s, own_drive_gb_per_s, own_kv_kib, own_reuse_s, own_tokens, say):
     own_speedup = own_cold_s.value / own_reuse_s.value
     own_ceiling = ceiling_speedup(own_tokens.value / own_cold_s.value, own_kv_kib.value * KIB, own_drive_gb_per_s.value)
     own_discount = discount(own_speedup, own_ceiling)
-    mo.callout(
-        mo.md(
-            t["own_result"].format(
-                measured=own_speedup,
-                ceiling=own_ceiling,
-                discount=own_discount,
-                advice=t["advice_high" if own_discount > 0.5 else "advice_low"],
-            )
-        )
+    _advice = (
+        say("The drive matters here: a faster one would show.", "硬碟在這裡有影響：換更快的看得出來。")
+        if own_discount > 0.5
+        else say("The drive is not the limit: a faster one is money wasted.", "瓶頸不在硬碟：換更快的只是浪費錢。")
     )
+    _result = say.md(
+        f"Speedup **{own_speedup:.1f}x** of a ceiling of **{own_ceiling:.1f}x**: discount **{own_discount:.2f}**. {_advice}",
+        f"加速 **{own_speedup:.1f}x**，上限 **{own_ceiling:.1f}x**：折扣 **{own_discount:.2f}**。{_advice}",
+    )
+    mo.callout(_result)
     return (own_discount,)
 
 
 @app.cell(hide_code=True)
-def _(t):
-    mo.md(t["formula"])
+def _(say):
+    say.md("What the ceiling leaves unexplained:", "上限沒有解釋到的部分：")
     return
 
 
@@ -331,19 +328,44 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(t):
-    mo.accordion({t["solution_title"]: mo.md(t["solution"])})
+def _(say):
+    _solution = say.md(
+        """
+        - KV per token: layers, KV heads and head_dim from config.json (lesson 02).
+        - Prefill throughput: prompt tokens / TTFT of a long, new prompt with `max_tokens` 1.
+        - Drive: `fio --rw=read --bs=1M --direct=1 --size=4G --name=kv --directory=DIR`.
+        - Ceiling = bandwidth / (throughput x KV bytes per token); discount = measured speedup / ceiling.
+        """,
+        """
+        - 每個 token 的 KV：從 config.json 讀出層數、KV 頭數與 head_dim（第 02 課）。
+        - Prefill 吞吐量：一個全新長提示的 token 數，除以 `max_tokens` 設為 1 時的 TTFT。
+        - 硬碟：`fio --rw=read --bs=1M --direct=1 --size=4G --name=kv --directory=DIR`。
+        - 上限＝頻寬／（吞吐量 x 每個 token 的 KV 位元組數）；折扣＝實測加速／上限。
+        """,
+    )
+    mo.accordion({say("How to find each number", "每個數字怎麼來"): _solution})
     return
 
 
 @app.cell(hide_code=True)
-def _(t):
-    mo.md(t["read"])
+def _(say):
+    say.md(
+        """
+        ## Paste your own log
+
+        Lines of a vLLM server with LMCache, as they are. Nothing you paste leaves this page.
+        """,
+        """
+        ## 貼上你自己的日誌
+
+        vLLM 伺服器搭配 LMCache 的日誌，原樣貼上即可。貼上的內容不會離開這個網頁。
+        """,
+    )
     return
 
 
 @app.cell
-def _(t):
+def _(say):
     _lines = (
         "Reqid: cmpl-a, Total tokens 1330, Inference Engine computed tokens: 0, LMCache hit tokens: 0, need to load: 0",
         "[req_id=cmpl-a] Stored 1280 out of total 1330 tokens. size: 0.0195 GB, cost 3.0600 ms, throughput: 6.38 GB/s",
@@ -352,39 +374,45 @@ def _(t):
         "[req_id=cmpl-b] Retrieved 1280 out of 1280 required tokens (from 1280 total tokens). "
         "size: 0.0195 gb, cost 12.4000 ms, throughput: 1.5751 GB/s;",
     )
-    pasted_log = mo.ui.text_area("\n".join(_lines), label=t["pasted_log"], rows=6, full_width=True)
+    pasted_log = mo.ui.text_area("\n".join(_lines), label=say("Server log", "伺服器日誌"), rows=6, full_width=True)
     pasted_log
     return (pasted_log,)
 
 
 @app.cell
-def _(pasted_log, t):
+def _(LANGUAGE, pasted_log, say):
     try:
         diagnosis = conclude(read_log_text(pasted_log.value))
     except KvtiersError as error:
-        mo.stop(True, mo.callout(mo.vstack([t["log_unread"], mo.plain_text(str(error))]), kind="danger"))
+        refuse(say("This log can't be read. What is wrong:", "這份日誌讀不懂。問題是："), error)
 
     def said(conclusion):
-        what, next_step = conclusion.what(t["language"]), conclusion.next_step(t["language"])
+        what, next_step = conclusion.what(LANGUAGE), conclusion.next_step(LANGUAGE)
         kind = "warn" if conclusion in diagnosis.problems else "info"
         return mo.callout(mo.Html(f"<p><strong>{escape(what)}</strong></p><p>{escape(next_step)}</p>"), kind=kind)
 
     def request_row(request):
         tokens = request.total, request.computed, request.hit, request.load, request.retrieved
-        kind = doctor_text(f"log.kind.{request.kind}", t["language"], {})
+        kind = doctor_text(f"log.kind.{request.kind}", LANGUAGE, {})
         return "| " + " | ".join(map(str, (escape(request.id), *tokens, kind))) + " |"
 
     asked = [request_row(request) for request in list(diagnosis.log.finished)[-20:]]
-    requests = mo.md("\n".join([t["log_head"], "|:---" + "|---:" * 5 + "|:---|", *asked])).style(
-        {"overflow-x": "auto", "white-space": "nowrap"}
+    _head = say(
+        "| request | total | C | H | L | retrieved | what it was |",
+        "| 請求 | 總數 | C | H | L | 已載回 | 是什麼 |",
     )
+    _table = mo.md("\n".join([_head, "|:---" + "|---:" * 5 + "|:---|", *asked]))
+    requests = _table.style({"overflow-x": "auto", "white-space": "nowrap"})
     mo.vstack([*map(said, diagnosis.problems or (diagnosis.verdict,)), *([requests] if asked else [])])
     return (diagnosis,)
 
 
 @app.cell(hide_code=True)
-def _(t):
-    mo.md(t["run"])
+def _(say):
+    say.md(
+        "Run it from a clone: `uvx marimo edit --sandbox notebooks/06_prove_it.py`",
+        "從 clone 下來的專案執行：`uvx marimo edit --sandbox notebooks/06_prove_it.py -- --language zh-TW`",
+    )
     return
 
 

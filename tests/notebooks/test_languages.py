@@ -1,67 +1,124 @@
-"""The two languages of a notebook are one notebook: only the texts in its first cell differ."""
+"""Each text of a notebook stands in both languages, side by side, and a run shows one of them."""
 
 import ast
 import re
-import string
+import subprocess
+import sys
+from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import pytest
+from course.poster import lock_controls
 
-NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+from kvtiers.model.public import public_models
+from tests.notebooks.conftest import NAMES, NOTEBOOKS, Run, Runner
+
 HAN = re.compile(r"[\u4e00-\u9fff]")
 # A Chinese character and a Latin letter or digit side by side, without the space that separates them.
 UNSPACED = re.compile(r"[\u4e00-\u9fff][A-Za-z0-9]|[A-Za-z0-9][\u4e00-\u9fff]")
 HALF_WIDTH = re.compile(r"[\u4e00-\u9fff][,;:!?]|[,;:!?][\u4e00-\u9fff]")
+# Names, terms and quoted log lines stay English in Chinese; five words in a row are a sentence.
+ENGLISH = re.compile(r"[A-Za-z']+(?:,? [A-Za-z']+){4,}")
+CODE = re.compile(r"<(pre|code|textarea)\b.*?</\1>", re.DOTALL)
+ALTERNATIVE = re.compile(r'aria-label="([^"]*)"')
 
 
-def split(language: str, name: str) -> tuple[dict[str, Any], str]:
-    """A notebook's texts, and the rest of its source."""
-    source = (NOTEBOOKS / language / f"{name}.py").read_text()
-    assignments = [
-        node
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "t"
-    ]
-    (texts,) = assignments
-    lines = source.splitlines()
-    rest = lines[: texts.lineno - 1] + lines[texts.end_lineno :]
-    return ast.literal_eval(texts.value), "\n".join(rest)
+class Pair(NamedTuple):
+    """What a ``say`` is given."""
+
+    english: ast.expr
+    chinese: ast.expr
 
 
-def fields(text: Any) -> set[str]:
-    return {field for _, field, _, _ in string.Formatter().parse(str(text)) if field}
+def tree(name: str) -> ast.Module:
+    return ast.parse((NOTEBOOKS / f"{name}.py").read_text(encoding="utf-8"))
 
 
-def test_the_same_notebooks_in_both_languages() -> None:
-    english, chinese = ({path.name for path in (NOTEBOOKS / language).glob("*.py")} for language in ("en", "zh-TW"))
-    assert english == chinese
-    assert len(english) == 8
+def pairs(name: str) -> Iterator[Pair]:
+    for call in ast.walk(tree(name)):
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in ("say", "say.md"):
+            yield Pair(*call.args)
 
 
-def test_only_the_texts_differ(name: str) -> None:
-    assert split("en", name)[1] == split("zh-TW", name)[1]
+def words(text: ast.AST) -> str:
+    """A text as it is read, without the values that are filled in."""
+    return "\n".join(str(part.value) for part in ast.walk(text) if isinstance(part, ast.Constant))
 
 
-def test_the_texts_have_the_same_keys_and_fill_in_fields(name: str) -> None:
-    english, chinese = split("en", name)[0], split("zh-TW", name)[0]
-    assert list(english) == list(chinese)
-    for key, text in english.items():
-        assert fields(text) == fields(chinese[key]), key
-        assert type(text) is type(chinese[key]), key
+def values(text: ast.expr) -> set[str]:
+    """What is filled in."""
+    return {ast.unparse(part) for part in ast.walk(text) if isinstance(part, ast.FormattedValue)}
+
+
+def is_chinese(part: ast.AST) -> bool:
+    return isinstance(part, ast.Constant) and bool(HAN.search(words(part)))
+
+
+def shown(run: Run) -> str:
+    """What a reader reads, without code and what quotes it."""
+    page = CODE.sub(" | ", lock_controls([run.shown]))
+    return " | ".join([unescape(re.sub(r"<[^>]+>", " | ", page)), *map(unescape, ALTERNATIVE.findall(page))])
+
+
+def test_there_is_one_notebook_a_lesson() -> None:
+    assert len(NAMES) == 8
+
+
+def test_both_languages_fill_in_the_same_values(name: str) -> None:
+    for english, chinese in pairs(name):
+        assert values(english) == values(chinese), words(english)
+
+
+def test_no_chinese_stands_without_its_english(name: str) -> None:
+    beside = [part for _, chinese in pairs(name) for part in ast.walk(chinese)]
+    everything = list(ast.walk(tree(name)))
+    in_pairs, in_all = ([words(part) for part in parts if is_chinese(part)] for parts in (beside, everything))
+    assert sorted(in_pairs) == sorted(in_all)
 
 
 @pytest.mark.parametrize("pattern", [UNSPACED, HALF_WIDTH], ids=["spaces", "punctuation"])
 def test_chinese_is_set_as_in_taiwan(name: str, pattern: re.Pattern[str]) -> None:
-    for key, text in split("zh-TW", name)[0].items():
-        assert not pattern.search(str(text)), f"{key}: {pattern.search(str(text))}"
+    for _, chinese in pairs(name):
+        assert not pattern.search(words(chinese)), words(chinese)
 
 
-def test_no_english_text_holds_chinese(name: str) -> None:
-    assert not [key for key, text in split("en", name)[0].items() if HAN.search(str(text))]
+def test_a_run_shows_one_language(run: Runner, name: str) -> None:
+    assert HAN.findall(shown(run(name, "en"))) == []
+    assert ENGLISH.findall(shown(run(name, "zh-TW"))) == []
 
 
-def test_every_notebook_says_how_to_run_it(name: str, language: str) -> None:
-    texts, rest = split(language, name)
-    assert f"uvx marimo edit --sandbox notebooks/{language}/{name}.py" in texts["run"]
-    assert '#     "kvtiers",' in rest.splitlines()
+@pytest.mark.parametrize("model", public_models())
+def test_what_is_said_about_a_model_is_in_the_pages_language(run: Runner, model: str) -> None:
+    assert ENGLISH.findall(shown(run("02_kv_size", "zh-TW", source="public", public=model))) == []
+
+
+def test_every_notebook_says_how_to_run_it(run: Runner, name: str, language: str) -> None:
+    option = {"en": "", "zh-TW": " -- --language zh-TW"}[language]
+    assert f"<code>uvx marimo edit --sandbox notebooks/{name}.py{option}</code>" in run(name, language).shown
+
+
+def test_every_notebook_names_kvtiers_beside_it(name: str) -> None:
+    header = (NOTEBOOKS / f"{name}.py").read_text(encoding="utf-8").partition("# ///\n\n")[0].splitlines()
+    assert '#     "kvtiers",' in header
+    assert '# kvtiers = { path = "..", editable = true }' in header
+
+
+@pytest.mark.parametrize("options", [["--language", "fr"], ["--language"], ["--language=zh"]])
+def test_a_script_asked_for_another_language_ends_with_one_message(options: list[str]) -> None:
+    command = [sys.executable, "notebooks/01_first_token.py", *options]
+    project = NOTEBOOKS.parent
+    done = subprocess.run(
+        command, check=False, cwd=project, env={"PYTHONPATH": str(project)}, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert re.fullmatch(r"--language must be en or zh-TW, not '\w*'\n", done.stderr)
+
+
+def test_a_page_asked_for_another_language_shows_one_message(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    command = [sys.executable, "-m", "marimo", "export", "html", "notebooks/01_first_token.py", "-o", str(page)]
+    subprocess.run([*command, "--", "--language", "fr"], check=True, cwd=NOTEBOOKS.parent, capture_output=True)
+    said = re.findall(r"--language must be en or zh-TW, not [^<]*?fr", page.read_text(encoding="utf-8"))
+    assert len(said) == 1
