@@ -18,15 +18,15 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from lab.chunks import run_directory
-from lab.client import Client
-from lab.counters import await_deltas, read_totals
-from lab.documents import TokenSource, ordinary_ids
-from lab.launch import Knobs
+from lab.engines.launch import Knobs
+from lab.engines.ports import reserved_ports
+from lab.engines.presets import PRESETS
 from lab.local_run import DEFAULT_START_TIMEOUT_S, Directories, LocalRun, launches, pool_of, running
+from lab.measure.chunks import run_directory
+from lab.measure.client import Client
+from lab.measure.counters import await_deltas, read_totals
+from lab.measure.documents import TokenSource, ordinary_ids
 from lab.paths import LOGS, engine_python
-from lab.ports import reserved_ports
-from lab.presets import PRESETS
 
 PROMPTS = 16
 VOCABULARY = 2048

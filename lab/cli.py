@@ -15,15 +15,15 @@ from rich.table import Table
 from kvtiers.errors import KvtiersError
 from kvtiers.result.schema import read_result
 from kvtiers.units import format_bytes, positive
-from lab import outcome
-from lab.check import DEFAULT_CEILING_TOKENS, DEFAULT_DOCUMENT_TOKENS, Check, State, run_check
+from lab.engines.install import set_up
+from lab.engines.launch import DEFAULT_POOL_TOKENS, Knobs
+from lab.engines.presets import PRESETS, choose
 from lab.errors import LabError
-from lab.launch import DEFAULT_POOL_TOKENS, Knobs
+from lab.judge.check import DEFAULT_CEILING_TOKENS, DEFAULT_DOCUMENT_TOKENS, Check, State, run_check
 from lab.local_run import DEFAULT_CACHE_ROOT, DEFAULT_START_TIMEOUT_S, LocalRun, dry_run, run_local
 from lab.paths import LATEST
-from lab.presets import PRESETS, choose
-from lab.report import save_chart, show
-from lab.setup import set_up
+from lab.report import outcome
+from lab.report.show import save_chart, show
 from lab.url_run import UrlRun, run_url
 from machine.errors import MachineError
 from machine.gpu import engine_for

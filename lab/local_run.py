@@ -10,20 +10,20 @@ from typing import Any
 
 from kvtiers.model import kv_spec, parse_config
 from kvtiers.result.schema import Arm, EngineRun, Mode, Model, Result, Settings
-from lab.chunks import ChunkFiles, check_cache_root, run_directory, supports_direct_io
-from lab.client import Client
-from lab.documents import Document, TokenSource, ordinary_ids, read_documents
-from lab.engine import MILESTONES, Engine, wait_until_healthy
+from lab.engines.install import engine_versions, refuse_known_bad
+from lab.engines.launch import Knobs, Launch, Pool, Storage, engine_threads, flood_tokens, plan, pool_for
+from lab.engines.ports import FIRST_PORT, reserved_ports
+from lab.engines.presets import Preset
+from lab.engines.process import MILESTONES, Engine, wait_until_healthy
 from lab.errors import LabError
-from lab.evidence import EngineLog
-from lab.launch import Knobs, Launch, Pool, Storage, engine_threads, flood_tokens, plan, pool_for
+from lab.judge.engine_log import EngineLog
 from lab.machine import describe
-from lab.outcome import Drive, Outcome, assemble, collect, versions
+from lab.measure.chunks import ChunkFiles, check_cache_root, run_directory, supports_direct_io
+from lab.measure.client import Client
+from lab.measure.documents import Document, TokenSource, ordinary_ids, read_documents
+from lab.measure.scenarios import FLOODS, Experiment, Server
 from lab.paths import LOGS, STATE, engine_python, portable
-from lab.ports import FIRST_PORT, reserved_ports
-from lab.presets import Preset
-from lab.scenarios import FLOODS, Experiment, Server
-from lab.setup import engine_versions, refuse_known_bad
+from lab.report.outcome import Drive, Outcome, assemble, collect, versions
 from machine.memory import engines_that_fit
 from progress import add_bar, bars, say
 

@@ -4,15 +4,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kvtiers.result.schema import Arm, Mode, Model, Result, Settings
-from lab.client import Client, served_model
-from lab.counters import pool_size
-from lab.documents import TokenSource, ids_of_words, read_documents
+from lab.engines.launch import Knobs, check_document
 from lab.errors import LabError
-from lab.evidence import EngineLog
-from lab.launch import Knobs, check_document
+from lab.judge.engine_log import EngineLog
 from lab.machine import describe
-from lab.outcome import Outcome, assemble, collect, versions
-from lab.scenarios import Experiment, Server
+from lab.measure.client import Client, served_model
+from lab.measure.counters import pool_size
+from lab.measure.documents import TokenSource, ids_of_words, read_documents
+from lab.measure.scenarios import Experiment, Server
+from lab.report.outcome import Outcome, assemble, collect, versions
 
 # Bounded on purpose: pushing a document out of a large pool costs its whole size in prefill, every repeat.
 MAX_FLOOD_TOKENS = 400_000

@@ -146,10 +146,10 @@ def _(cpu_ram_gib, free_vram_gib, spec, say):
 
 
 @app.cell
-def _(load_bytes, spec, say):
+def _(LANGUAGE, load_bytes, say, spec):
     growing = {layer.index for layer in spec.layers if layer.kind in (LayerKind.FULL, LayerKind.MLA)}
     layer_count = 1 + max(layer.index for layer in spec.layers)
-    figures = [
+    _figures = [
         mo.stat(
             format_bytes(spec.bytes_per_token),
             say("KV per token", "每個 token 的 KV"),
@@ -158,9 +158,10 @@ def _(load_bytes, spec, say):
         mo.stat(format_bytes(load_bytes["128k"]), say("One request of 128k tokens", "一個 128k token 的請求")),
         mo.stat(format_bytes(load_bytes["1M"]), say("1,000,000 tokens", "1,000,000 個 token")),
     ]
-    assumed = say("What had to be assumed, or is left out:", "必須假設或沒有算進來的部分：")
-    warnings = [mo.callout(mo.vstack([assumed, *map(mo.plain_text, spec.warnings)]), kind="warn")]
-    mo.vstack([mo.hstack(figures, justify="start", wrap=True), *(warnings if spec.warnings else [])])
+    _assumed = say("What had to be assumed, or is left out:", "必須假設或沒有算進來的部分：")
+    _warnings = [mo.plain_text(warning.text(LANGUAGE)) for warning in spec.warnings]
+    _note = [mo.callout(mo.vstack([_assumed, *_warnings]), kind="warn")] if _warnings else []
+    mo.vstack([mo.hstack(_figures, justify="start", wrap=True), *_note])
     return (layer_count,)
 
 

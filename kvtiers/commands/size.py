@@ -8,6 +8,7 @@ from typing import Any
 
 from kvtiers.model import KV_DTYPES, KvSpec, LayerSpec, Reservation, VllmOptions, kv_spec, read_config, reserve
 from kvtiers.units import format_bytes
+from kvtiers.words.message import Message
 
 _DEFAULTS = VllmOptions()
 
@@ -64,7 +65,7 @@ def size(
     """All numbers of the command, by the names its ``--json`` uses. Bytes are sums over all ranks, but ``rank_*``."""
     warnings = [*spec.warnings, *reservation.warnings]
     if spec.max_context is not None and context_tokens > spec.max_context:
-        warnings.append(f"a context of {context_tokens:,} is longer than the config's {spec.max_context:,}")
+        warnings.append(Message("model.long_context", {"context": context_tokens, "longest": spec.max_context}))
     return {
         "model_type": spec.model_type,
         "kv_dtype": spec.kv_dtype,
@@ -83,7 +84,7 @@ def size(
         "smallest_tier_hit_tokens": reservation.smallest_hit_tokens(chunk_tokens),
         "layers": [_layer(layer) for layer in spec.layers],
         "config_keys": list(spec.config_keys),
-        "warnings": warnings,
+        "warnings": [warning.text() for warning in warnings],
     }
 
 

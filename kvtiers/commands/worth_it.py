@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from kvtiers.commands.arguments import kv_bytes_per_token, language_argument, model_arguments
 from kvtiers.ledger.tiers import Tier
-from kvtiers.ledger.worth import CHUNK_TOKENS, MISS_PRICE, TIERS, Saving, Workload, savings
+from kvtiers.ledger.worth import CHUNK_TOKENS, MISS_PRICE, REPORTED_MISS_PRICES, TIERS, Saving, Workload, savings
 from kvtiers.units import format_bytes, format_seconds
 from kvtiers.words import text
 
@@ -49,7 +49,9 @@ def run(options: argparse.Namespace) -> str:
         rows = [asdict(saving) | {"text": _words(saving, options.language)} for saving in found]
         return json.dumps(rows, indent=2, ensure_ascii=False)
     lines = [_line(saving, options.language) for saving in found]
-    return "\n".join([*lines, text("worth.ceiling", options.language, {})])
+    least, most = REPORTED_MISS_PRICES
+    price = {"price": options.miss_price, "least": least, "most": most}
+    return "\n".join([*lines, text("worth.ceiling", options.language, {}), text("worth.miss", options.language, price)])
 
 
 def _line(saving: Saving, language: str) -> str:

@@ -82,7 +82,7 @@ class LayerBuilder:
         if model.family.expands_latent:
             k_dim = v_dim = model.number("nope_dim") + model.number("rope_dim")
             dim_keys = model.keys("nope_dim", "rope_dim")
-            model.warn("this family has a latent, but vLLM 0.32.0 keeps K and V of every head: that is counted")
+            model.warn("latent_expanded")
         elif prefix and (own := model.optional(f"{prefix}head_dim")) is not None:
             k_dim = own
             v_dim = (model.optional("sliding_v_head_dim") if prefix == "sliding_" else None) or own
@@ -186,7 +186,7 @@ class LayerBuilder:
         parts, keys = self._heads()
         patches = (model.number("image_size") // model.number("patch_size")) ** 2
         tokens = (patches + 1) * model.number("image_tiles")
-        model.warn(f"cross-attention layers hold up to {tokens:,} image tokens per sequence: one image, all its tiles")
+        model.warn("image_tokens", tokens=tokens)
         keys = (model.path("cross_attention_layers"), *keys, *model.keys("image_size", "patch_size", "image_tiles"))
         return LayerSpec(index, LayerKind.CROSS, keys, token_parts=parts, source_tokens=tokens)
 
@@ -195,7 +195,7 @@ class LayerBuilder:
         model = self._model
         count = model.optional("draft_layers")
         if count is None:
-            model.warn("the config names no draft layers")
+            model.warn("no_draft_layers")
             return []
         keys = (model.key("draft_layers"),)
         return [

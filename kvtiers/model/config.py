@@ -7,6 +7,7 @@ from typing import Any
 
 from kvtiers.errors import KvtiersError
 from kvtiers.model.families import FAMILIES, FIELDS, Family
+from kvtiers.words.message import Message
 
 # Where multimodal configs keep their language model, outermost first.
 _NESTED = ("thinker_config", "text_config", "language_config", "llm_config")
@@ -53,7 +54,7 @@ class ModelConfig:
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._levels = _nested_levels(config)
-        self.warnings: list[str] = []
+        self.warnings: list[Message] = []
         model_type = self.value("model_type")
         self.model_type = model_type if isinstance(model_type, str) else "unknown"
         # a wrapper's name where the language model inside has none of its own: gemma3 holds gemma3_text
@@ -100,7 +101,7 @@ class ModelConfig:
                 return _whole_number(path, value, FIELDS[field].maximum)
         default = self.family.defaults.get(field)
         if default is not None:
-            self.warn(f"{FIELDS[field].keys[0]} is not in the config: {default}, the default of {self.model_type}")
+            self.warn("default_used", key=FIELDS[field].keys[0], default=default, model_type=self.model_type)
         return default
 
     def flag(self, key: str) -> bool | None:
@@ -146,8 +147,9 @@ class ModelConfig:
         """``key`` with the path to it."""
         return self._find(key)[0]
 
-    def warn(self, message: str) -> None:
-        """Note an assumption, once."""
+    def warn(self, name: str, /, **values: Any) -> None:
+        """Note an assumption, once; its words are ``model.NAME``."""
+        message = Message(f"model.{name}", values)
         if message not in self.warnings:
             self.warnings.append(message)
 

@@ -37,7 +37,7 @@ def kv_spec(
     """
     model = ModelConfig(config)
     if not model.known:
-        model.warn(f"model_type {model.model_type!r} is not known here: the generic formula was used, check the layers")
+        model.warn("unknown_type", model_type=model.model_type)
     if kv_dtype is None:
         dtype, dtype_key = _config_kv_dtype(model)
         _warn_of_dtype(model, dtype, dtype_key)
@@ -47,7 +47,7 @@ def kv_spec(
     has_encoder = model.flag("is_encoder_decoder") or model.family.encoder_decoder
     layers = builder.encoder_decoder() if has_encoder else builder.decoder(draft_layers)
     if model.optional("draft_layers") is not None and not draft_layers:
-        model.warn(f"{model.key('draft_layers')}: draft layers are left out; speculative decoding adds them")
+        model.warn("draft_left_out", key=model.key("draft_layers"))
     return KvSpec(
         model_type=model.model_type,
         kv_dtype=dtype.name,
@@ -92,6 +92,6 @@ def _weights_dtype(model: ModelConfig) -> tuple[KvDtype, str]:
 
 def _warn_of_dtype(model: ModelConfig, dtype: KvDtype, key: str) -> None:
     if key == _NO_DTYPE:
-        model.warn("the config names no dtype: bf16 assumed")
+        model.warn("no_dtype")
     if dtype.name == "fp32":
-        model.warn(f"{key} is float32: vLLM's --dtype auto serves it at 2 bytes, half of this")
+        model.warn("float32", key=key)

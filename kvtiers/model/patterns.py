@@ -75,7 +75,7 @@ def _from_names(config: ModelConfig) -> LayerPlan | None:
         if names is None:
             continue
         for name in sorted(set(names) - set(_NAMES)):
-            config.warn(f"{config.path(key)}: {name!r} is not known here, counted as full attention: an upper bound")
+            config.warn("unknown_layer", key=config.path(key), name=name)
         return _plan(config, [_NAMES.get(name, FULL) for name in names], config.path(key))
     return None
 

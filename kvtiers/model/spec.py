@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from kvtiers.errors import KvtiersError
 from kvtiers.model.layers import GROWING, WINDOWED, LayerSpec
+from kvtiers.words.message import Message
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class KvSpec:
     kv_dtype: str
     layers: tuple[LayerSpec, ...]
     max_context: int | None
-    warnings: tuple[str, ...]
+    warnings: tuple[Message, ...]
     dtype_key: str
 
     @property

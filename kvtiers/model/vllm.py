@@ -13,6 +13,7 @@ from math import lcm
 from kvtiers.errors import KvtiersError
 from kvtiers.model.layers import GROWING, WINDOWED, LayerKind, LayerSpec, Recurrence
 from kvtiers.model.spec import KvSpec, at_least_one
+from kvtiers.words.message import Message
 
 # MLA decode kernels want blocks in multiples of this beside state-space layers.
 _MLA_BLOCK = 128
@@ -115,7 +116,7 @@ class Reservation:
     groups: tuple[tuple[Cache, ...], ...]
     block_bytes: tuple[int, ...]
     tp: int
-    warnings: tuple[str, ...]
+    warnings: tuple[Message, ...]
 
     def blocks(self, context_tokens: int) -> int:
         """Blocks of the pool that one sequence of ``context_tokens`` may hold at once."""
@@ -180,15 +181,15 @@ def reserve(spec: KvSpec, options: VllmOptions | None = None, *, tp: int = 1, pp
     if all(layer.kind is LayerKind.STATE for layer in layers):
         options = replace(options, prefix_caching=False)  # vLLM's default for models without attention
     caches = _caches(layers, options, tp)
-    warnings: list[str] = []
+    warnings: list[Message] = []
     if spec.model_type in _NOT_SERVED_TYPES:
-        warnings.append(f"vLLM 0.32.0 does not serve {spec.model_type}: this is what its rules would reserve")
+        warnings.append(Message("model.not_served", {"model_type": spec.model_type}))
     if spec.kv_dtype in _FOREIGN_KV_DTYPES:
-        warnings.append(f"vLLM 0.32.0 keeps no KV as {spec.kv_dtype}: this is what its rules would reserve")
+        warnings.append(Message("model.foreign_kv_dtype", {"kv_dtype": spec.kv_dtype}))
     if not _hybrid_manager(layers, options):
         caches, promoted = _promote(caches)
         if promoted:
-            warnings.append("the hybrid KV cache manager is off: windowed layers reserve every token")
+            warnings.append(Message("model.hybrid_manager_off", {}))
     groups, rule = _groups(caches)
     stages = _stages(spec.layers, pp)
     block_bytes = tuple(

@@ -11,15 +11,15 @@ from pathlib import Path
 
 from kvtiers.result.evidence import RequestLog, Step
 from kvtiers.settings.wiring import Plan, lmcache_environment, settings
-from lab.chunks import run_directory
-from lab.client import Client, RequestError
-from lab.documents import TokenSource, ordinary_ids
-from lab.engine import Engine, wait_until_healthy
-from lab.evidence import EngineLog
-from lab.launch import Knobs, Launch
+from lab.engines.launch import Knobs, Launch
+from lab.engines.ports import reserved_ports
+from lab.engines.presets import PRESETS
+from lab.engines.process import Engine, wait_until_healthy
+from lab.judge.engine_log import EngineLog
 from lab.local_run import Directories, LocalRun, launches, pool_of
-from lab.ports import reserved_ports
-from lab.presets import PRESETS
+from lab.measure.chunks import run_directory
+from lab.measure.client import Client, RequestError
+from lab.measure.documents import TokenSource, ordinary_ids
 
 DOCUMENT_TOKENS, VOCABULARY = 1330, 2048
 HELD_TOKENS = 1280  # in full chunks

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from kvtiers.result.schema import Arm
-from lab.check import Check, Point, State, run_check
-from lab.chunks import run_directory
-from lab.engine import Engine
-from lab.launch import Knobs, Launch
+from lab.engines.launch import Knobs, Launch
+from lab.engines.ports import reserved_ports
+from lab.engines.presets import PRESETS
+from lab.engines.process import Engine
+from lab.judge.check import Check, Point, State, run_check
 from lab.local_run import DEFAULT_CACHE_ROOT, Directories, LocalRun, launches, pool_of, running
-from lab.ports import reserved_ports
-from lab.presets import PRESETS
+from lab.measure.chunks import run_directory
 
 pytestmark = pytest.mark.engine
 START_TIMEOUT_S = 300.0

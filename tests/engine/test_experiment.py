@@ -15,13 +15,13 @@ import pytest
 
 from kvtiers.result.evidence import Step
 from kvtiers.result.schema import Arm, Mode, Result, read_result
-from lab.chunks import run_directory
-from lab.engine import Engine
-from lab.launch import Knobs
+from lab.engines.launch import Knobs
+from lab.engines.ports import reserved_ports
+from lab.engines.presets import PRESETS
+from lab.engines.process import Engine
 from lab.local_run import DEFAULT_CACHE_ROOT, Directories, LocalRun, launches, pool_of, running
+from lab.measure.chunks import run_directory
 from lab.paths import LOGS, REPOSITORY, engine_python
-from lab.ports import reserved_ports
-from lab.presets import PRESETS
 
 pytestmark = pytest.mark.engine
 START_TIMEOUT_S = 300.0

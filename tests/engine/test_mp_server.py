@@ -19,12 +19,12 @@ import pytest
 
 from kvtiers.result.evidence import Counters
 from kvtiers.settings.wiring import Plan, Wiring, connector, server_command
-from lab.chunks import run_directory
-from lab.counters import await_deltas, read_totals
-from lab.launch import Launch
+from lab.engines.launch import Launch
+from lab.engines.ports import reserved_ports
 from lab.local_run import DEFAULT_CACHE_ROOT
+from lab.measure.chunks import run_directory
+from lab.measure.counters import await_deltas, read_totals
 from lab.paths import engine_python
-from lab.ports import reserved_ports
 from tests.engine.life import DOCUMENT_TOKENS, FLOODS, HELD_TOKENS, TIMEOUT_S, Life, alive
 
 pytestmark = pytest.mark.engine

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lab.presets import PRESETS
+from lab.engines.presets import PRESETS
 
 pytestmark = pytest.mark.engine
 LEDGER = Path(__file__).parents[2] / "lessons" / "claims.yaml"

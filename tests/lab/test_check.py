@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.check import Check, Point, State, run_check
 from lab.cli import app
-from lab.client import Client, RequestError
 from lab.errors import LabError
+from lab.judge.check import Check, Point, State, run_check
+from lab.measure.client import Client, RequestError
 
 KEY = "the-key"
 POOL_TOKENS = 3000

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from lab import page_cache
-from lab.chunks import ChunkFiles, check_cache_root, run_directory, supports_direct_io
 from lab.errors import LabError
+from lab.measure import page_cache
+from lab.measure.chunks import ChunkFiles, check_cache_root, run_directory, supports_direct_io
 from machine.mounts import mount_of
 
 

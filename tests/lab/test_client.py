@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from lab.client import Client, RequestError, served_model
+from lab.measure.client import Client, RequestError, served_model
 
 
 def _event(**data: object) -> bytes:

@@ -1,4 +1,4 @@
-from lab.documents import TokenSource, ordinary_ids
+from lab.measure.documents import TokenSource, ordinary_ids
 
 
 def test_documents_depend_on_seed_and_name_only() -> None:

@@ -1,6 +1,6 @@
 """What people are shown when an engine dies."""
 
-from lab.engine import meaningful_lines
+from lab.engines.process import meaningful_lines
 
 CRASH = """\
 (APIServer pid=9) INFO 11-29 14:06:46 [api_utils.py:286] non-default args: {}

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from kvtiers.result.schema import Arm
+from lab.engines.launch import Knobs, Launch, flood_tokens, pool_for
+from lab.engines.presets import PRESETS, choose
 from lab.errors import LabError
-from lab.launch import Knobs, Launch, flood_tokens, pool_for
 from lab.local_run import LocalRun, dry_run
 from lab.paths import ENGINES, engine_python
-from lab.presets import PRESETS, choose
 
 TELEMETRY_OFF = {"DO_NOT_TRACK": "1", "VLLM_NO_USAGE_STATS": "1", "LMCACHE_TRACK_USAGE": "false"}
 

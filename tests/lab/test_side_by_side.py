@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from kvtiers.result.schema import Arm
+from lab.engines.launch import HOST, Knobs, Launch
+from lab.engines.ports import reserved_ports
+from lab.engines.presets import PRESETS
 from lab.errors import LabError
-from lab.launch import HOST, Knobs, Launch
 from lab.local_run import LocalRun, dry_run, engine_groups, pool_of
-from lab.ports import reserved_ports
-from lab.presets import PRESETS
 from machine import memory
 
 TINY = LocalRun(PRESETS["tiny"], Knobs())

@@ -10,6 +10,7 @@ from course.claims import load_claims
 from course.errors import CourseError
 from course.reading import Reading
 
+from kvtiers.ledger.worth import REPORTED_MISS_PRICES
 from kvtiers.model.public import public_models
 from kvtiers.result.schema import read_reported
 from tests.lessons.prose import CLAIM, LESSONS, PROJECT
@@ -48,6 +49,11 @@ def test_a_computed_value_is_what_kvtiers_computes(tmp_path: Path) -> None:
     call = {"call": "kvtiers.ledger.costs.break_even_tokens_per_s", "with": rates}
     entry = {"kind": "computed", "compute": call, "show": "integer", "en": "e", "zh-TW": "z"}
     assert load_claims(ledger(tmp_path, entry), REFERENCE)["one"].value == "45,776"
+
+
+def test_the_price_of_a_miss_is_the_reported_one(reading: Reading) -> None:
+    least, most = REPORTED_MISS_PRICES
+    assert reading.claims["reported-miss"].value == f"{100 * least:.0f}–{100 * most:.0f}%"
 
 
 def test_a_models_number_is_that_of_its_config(reading: Reading) -> None:

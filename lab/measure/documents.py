@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.client import Client
+from lab.engines.launch import check_document
 from lab.errors import LabError
-from lab.launch import check_document
+from lab.measure.client import Client
 
 NONCE_TOKENS = 16
 _WORDS = "tier cache block chunk prefix token layer drive memory queue engine evict reuse prefill decode batch"

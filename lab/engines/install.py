@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kvtiers.settings.version_pairs import known_pairs, verdict
+from lab.engines.presets import Preset
 from lab.errors import LabError
 from lab.paths import ENGINES, REQUIREMENTS, engine_environment, engine_python
-from lab.presets import Preset
 from machine import pip
 from machine.environment import make
 from machine.space import CUDA_TORCH_BYTES, engine_bytes, require_space

@@ -13,9 +13,9 @@ from types import TracebackType
 import httpx
 
 from kvtiers.logs.lines import strip_ansi
+from lab.engines.launch import HOST, Launch
+from lab.engines.ports import require_free_port
 from lab.errors import LabError
-from lab.launch import HOST, Launch
-from lab.ports import require_free_port
 
 # Lines every start goes through, in this order; the start's progress bar counts them.
 MILESTONES = (

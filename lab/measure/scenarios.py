@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from kvtiers.result.evidence import Evidence, Step, contradictions
 from kvtiers.result.schema import Arm, Sample
-from lab.chunks import ChunkFiles
-from lab.client import Client
-from lab.counters import await_deltas, read_totals
-from lab.documents import Document, TokenSource
-from lab.evidence import EngineLog
+from lab.judge.engine_log import EngineLog
+from lab.measure.chunks import ChunkFiles
+from lab.measure.client import Client
+from lab.measure.counters import await_deltas, read_totals
+from lab.measure.documents import Document, TokenSource
 
 FLOODS = 2
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from kvtiers.result.schema import Arm
 from kvtiers.units import GIB
+from lab.engines.presets import Preset
 from lab.errors import LabError
 from lab.paths import ENGINES
-from lab.presets import Preset
 from machine.limits import usable_threads
 
 HOST = "127.0.0.1"

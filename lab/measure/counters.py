@@ -5,8 +5,8 @@ import time
 from prometheus_client.parser import text_string_to_metric_families
 
 from kvtiers.result.evidence import Counters
-from lab.client import Client
 from lab.errors import LabError
+from lab.measure.client import Client
 
 SETTLE_TIMEOUT_S = 10.0
 _POLL_S = 0.005

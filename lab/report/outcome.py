@@ -11,8 +11,8 @@ import kvtiers
 from kvtiers.result.schema import SCHEMA, EngineRun, Machine, Mode, Model, Result, Sample, Settings, Versions, dump
 from kvtiers.result.summary import summarize
 from lab.errors import LabError
+from lab.measure.scenarios import Experiment, Runner, Server, contradicted, unequal_answers
 from lab.paths import portable
-from lab.scenarios import Experiment, Runner, Server, contradicted, unequal_answers
 from progress import add_bar, bars
 
 

@@ -4,8 +4,8 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
+from lab.engines.launch import HOST
 from lab.errors import LabError
-from lab.launch import HOST
 
 FIRST_PORT = 8100
 _LAST_PORT = 65535

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kvtiers.units import GB, format_bytes
-from lab import page_cache
 from lab.errors import LabError
+from lab.measure import page_cache
 from machine.mounts import mount_of
 
 WRITE_TIMEOUT_S = 120.0

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lab import setup
+from lab.engines import install
+from lab.engines.install import EngineVersions, refuse_known_bad, set_up
 from lab.errors import LabError
-from lab.setup import EngineVersions, refuse_known_bad, set_up
 from machine.errors import MachineError
 
 
@@ -39,10 +39,10 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     wheels.mkdir()
     digest = _wheel(wheels)
     (tmp_path / "engine-cuda.txt").write_text(f"tinything==1.0 --hash=sha256:{digest}\n")
-    monkeypatch.setattr(setup, "REQUIREMENTS", tmp_path)
-    monkeypatch.setattr(setup, "engine_environment", lambda engine: tmp_path / f"engine-{engine}")
-    monkeypatch.setattr(setup, "engine_python", lambda engine: tmp_path / f"engine-{engine}" / "bin" / "python")
-    monkeypatch.setattr(setup, "engine_bytes", lambda engine: 1)
+    monkeypatch.setattr(install, "REQUIREMENTS", tmp_path)
+    monkeypatch.setattr(install, "engine_environment", lambda engine: tmp_path / f"engine-{engine}")
+    monkeypatch.setattr(install, "engine_python", lambda engine: tmp_path / f"engine-{engine}" / "bin" / "python")
+    monkeypatch.setattr(install, "engine_bytes", lambda engine: 1)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
     return tmp_path
@@ -93,7 +93,7 @@ def test_without_a_network_the_message_says_so_and_what_to_do(elsewhere: Path) -
 
 
 def test_a_full_drive_is_refused_before_anything_is_written(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(setup, "engine_bytes", lambda engine: 2**60)
+    monkeypatch.setattr(install, "engine_bytes", lambda engine: 2**60)
     with pytest.raises(MachineError, match="setting the cuda engine up takes "):
         set_up("cuda")
     assert not (elsewhere / "engine-cuda").exists()

@@ -14,9 +14,9 @@ from kvtiers.logs.diagnosis import conclude
 from kvtiers.logs.read import read_log_file
 from kvtiers.result.evidence import Counters
 from kvtiers.units import format_seconds
-from lab.client import Client, Completion, RequestError, served_model
-from lab.counters import await_deltas, pool_size, read_totals
 from lab.errors import LabError
+from lab.measure.client import Client, Completion, RequestError, served_model
+from lab.measure.counters import await_deltas, pool_size, read_totals
 
 ROUNDS = 3
 MAX_TOKENS = 8

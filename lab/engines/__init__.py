@@ -1,0 +1,1 @@
+"""Real engines: which model, which environment, which command, and the process itself."""

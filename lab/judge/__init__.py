@@ -1,0 +1,1 @@
+"""What a log proves of a request, and whether a running server's tier works."""

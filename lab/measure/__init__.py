@@ -1,0 +1,1 @@
+"""The experiment: what is sent, in which order, and what client, counters and drive say of it."""

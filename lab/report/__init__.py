@@ -1,0 +1,1 @@
+"""The result file, the chart and the table of a run."""
