@@ -2,18 +2,24 @@
 
 import ast
 import importlib.util
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from course.poster import lock_controls
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 LANGUAGES = ("en", "zh-TW")
+# Names, terms and quoted log lines stay English in Chinese; five words in a row are a sentence.
+ENGLISH = re.compile(r"[A-Za-z']+(?:,? [A-Za-z']+){4,}")
+CODE = re.compile(r"<(pre|code|textarea)\b.*?</\1>", re.DOTALL)
 NAMES = sorted(path.stem for path in NOTEBOOKS.glob("*.py"))
 
 
@@ -23,6 +29,13 @@ class Run:
 
     names: dict[str, Any]
     shown: str
+
+    @property
+    def prose(self) -> str:
+        """What a reader reads or hears, without code."""
+        page = CODE.sub(" | ", lock_controls([self.shown]))
+        heard = re.findall(r'aria-label="([^"]*)"', page)
+        return " | ".join(map(unescape, [re.sub(r"<[^>]+>", " | ", page), *heard]))
 
     def __getitem__(self, name: str) -> Any:
         return self.names[name]

@@ -6,7 +6,7 @@ import pytest
 from kvtiers.model import kv_spec
 from kvtiers.model.public import public_models
 from kvtiers.units import GIB, KIB
-from tests.notebooks.conftest import Runner
+from tests.notebooks.conftest import ENGLISH, Runner
 
 QWEN3_4B = json.dumps(
     {
@@ -36,10 +36,11 @@ def test_formula(run: Runner) -> None:
 
 
 @pytest.mark.parametrize("model", public_models())
-def test_shows_every_public_model(run: Runner, model: str) -> None:
-    notebook = run("02_kv_size", source="public", public=model)
+def test_shows_every_public_model_without_an_english_sentence(run: Runner, model: str) -> None:
+    notebook = run("02_kv_size", "zh-TW", source="public", public=model)
     assert notebook["spec"].bytes_per_token == kv_spec(public_models()[model], "fp16").bytes_per_token
     assert notebook.shown.count('role="img"') == 3
+    assert ENGLISH.findall(notebook.prose) == []
 
 
 def test_reserves_more_than_it_keeps_without_the_hybrid_manager(run: Runner) -> None:

@@ -6,24 +6,17 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from html import unescape
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from course.poster import lock_controls
 
-from kvtiers.model.public import public_models
-from tests.notebooks.conftest import NAMES, NOTEBOOKS, Run, Runner
+from tests.notebooks.conftest import ENGLISH, NAMES, NOTEBOOKS, Runner
 
 HAN = re.compile(r"[\u4e00-\u9fff]")
 # A Chinese character and a Latin letter or digit side by side, without the space that separates them.
 UNSPACED = re.compile(r"[\u4e00-\u9fff][A-Za-z0-9]|[A-Za-z0-9][\u4e00-\u9fff]")
 HALF_WIDTH = re.compile(r"[\u4e00-\u9fff][,;:!?]|[,;:!?][\u4e00-\u9fff]")
-# Names, terms and quoted log lines stay English in Chinese; five words in a row are a sentence.
-ENGLISH = re.compile(r"[A-Za-z']+(?:,? [A-Za-z']+){4,}")
-CODE = re.compile(r"<(pre|code|textarea)\b.*?</\1>", re.DOTALL)
-ALTERNATIVE = re.compile(r'aria-label="([^"]*)"')
 
 
 class Pair(NamedTuple):
@@ -57,12 +50,6 @@ def is_chinese(part: ast.AST) -> bool:
     return isinstance(part, ast.Constant) and bool(HAN.search(words(part)))
 
 
-def shown(run: Run) -> str:
-    """What a reader reads, without code and what quotes it."""
-    page = CODE.sub(" | ", lock_controls([run.shown]))
-    return " | ".join([unescape(re.sub(r"<[^>]+>", " | ", page)), *map(unescape, ALTERNATIVE.findall(page))])
-
-
 def test_there_is_one_notebook_a_lesson() -> None:
     assert len(NAMES) == 8
 
@@ -86,13 +73,8 @@ def test_chinese_is_set_as_in_taiwan(name: str, pattern: re.Pattern[str]) -> Non
 
 
 def test_a_run_shows_one_language(run: Runner, name: str) -> None:
-    assert HAN.findall(shown(run(name, "en"))) == []
-    assert ENGLISH.findall(shown(run(name, "zh-TW"))) == []
-
-
-@pytest.mark.parametrize("model", public_models())
-def test_what_is_said_about_a_model_is_in_the_pages_language(run: Runner, model: str) -> None:
-    assert ENGLISH.findall(shown(run("02_kv_size", "zh-TW", source="public", public=model))) == []
+    assert HAN.findall(run(name, "en").prose) == []
+    assert ENGLISH.findall(run(name, "zh-TW").prose) == []
 
 
 def test_every_notebook_says_how_to_run_it(run: Runner, name: str, language: str) -> None:
