@@ -21,9 +21,17 @@ from course.children import ChildError, children
 from course.compress import Compressor
 from course.errors import CourseError, NoSpaceError
 from course.frontend import Frontend, build_frontend
-from course.notebooks import Notebook, export_notebooks, find_notebooks, start_script, with_wheel, write_pages
+from course.notebooks import (
+    Notebook,
+    export_notebooks,
+    find_notebooks,
+    in_language,
+    start_script,
+    with_wheel,
+    write_pages,
+)
 from course.notices import write_notices
-from course.pages import Pages
+from course.pages import LANGUAGES, Pages
 from course.poster import save_views
 from course.reading import load_reading, write_reading
 from course.runtime import build_runtime
@@ -109,7 +117,7 @@ class Build:
 
     def write(self) -> None:
         """Write the whole site into ``out``."""
-        out, notebooks = self.out, _stage(find_notebooks(PROJECT / "notebooks"), self.cache / "notebooks")
+        out, notebooks = self.out, stage(find_notebooks(PROJECT / "notebooks"), self.cache / "notebooks")
         runtime = _runtime_name()
         fetched = self.lanes.submit(self._fetch)
         runtime_built = self.lanes.submit(self._write_runtime, runtime, fetched)
@@ -162,18 +170,19 @@ class Build:
         return frontend
 
 
-def _stage(notebooks: list[Notebook], folder: Path) -> list[Notebook]:
-    """Copy the notebooks, with the lab result they show beside them."""
+def stage(notebooks: list[Path], folder: Path) -> list[Notebook]:
+    """Write each notebook once a language into `folder`, with the lab result they show beside them."""
     shutil.rmtree(folder, ignore_errors=True)
     result = lab_result(RESULTS)
     staged = []
-    for notebook in notebooks:
-        path = folder / notebook.language / notebook.path.name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(notebook.path, path)
-        (path.parent / "public").mkdir(exist_ok=True)
-        shutil.copy(result, path.parent / "public" / "lab-result.json")
-        staged.append(Notebook(path, notebook.language))
+    for language in LANGUAGES:
+        public = folder / language / "public"
+        public.mkdir(parents=True)
+        shutil.copy(result, public / "lab-result.json")
+        for notebook in notebooks:
+            path = folder / language / notebook.name
+            path.write_text(in_language(notebook.read_text(encoding="utf-8"), language), encoding="utf-8")
+            staged.append(Notebook(path, language))
     return staged
 
 
@@ -197,7 +206,7 @@ def _runtime_name() -> str:
         SITE / "course" / "runtime.py",
         *sorted(path for path in (PROJECT / "kvtiers").rglob("*") if "__pycache__" not in path.parts),
     ]
-    inputs += sorted((PROJECT / "notebooks" / "en").glob("*.py"))
+    inputs += find_notebooks(PROJECT / "notebooks")
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in inputs if path.is_file())).hexdigest()[:12]
     return f"python-{digest}"
 

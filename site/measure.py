@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import serve
-from course.notebooks import export_with_marimo, find_notebooks, without_header
+from course.notebooks import export_with_marimo, without_header
 from course.sources import fetch, load_sources, unpack_tar
 from course.workers import marimo_workers
 from packaging.requirements import Requirement
@@ -71,9 +71,9 @@ def build_stock(folder: Path, cache: Path) -> None:
     pyodide = folder / "pyodide"
     files = fetch(load_sources(SITE / "runtime" / "sources.json"), cache / "downloads")
     with tempfile.TemporaryDirectory() as work:
-        notebook = next(n for n in find_notebooks(PROJECT / "notebooks") if LESSON.replace("-", "_") == n.name)
-        source = Path(work) / notebook.path.name
-        source.write_text(without_header(notebook.path.read_text(encoding="utf-8")))
+        notebook = PROJECT / "notebooks" / f"{LESSON.replace('-', '_')}.py"
+        source = Path(work) / notebook.name
+        source.write_text(without_header(notebook.read_text(encoding="utf-8")))
         with marimo_workers() as workers:
             workers.submit(export_with_marimo, source, folder).result()
         for name, path in files.items():

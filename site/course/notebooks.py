@@ -20,6 +20,7 @@ from course.frontend import Frontend
 from course.policy import EDITOR, NOTEBOOK, with_policy
 from progress import Bar
 
+LANGUAGE_LINE = re.compile(r"^( *LANGUAGE = ).*$", re.MULTILINE)
 SCRIPT_HEADER = re.compile(r"\A# /// script\n(?:#.*\n)*?# ///\n+")
 MOUNT = '<marimo-wasm hidden="">'
 UP = "../../.."
@@ -28,7 +29,7 @@ READ, EDIT = '"mode": "read"', '"mode": "edit"'
 
 @dataclass(frozen=True)
 class Notebook:
-    """A notebook of the course, in one language."""
+    """A notebook as it is staged for one language."""
 
     path: Path
     language: str
@@ -44,9 +45,20 @@ class Notebook:
         return f"notebooks/{self.language}/{self.name}"
 
 
-def find_notebooks(folder: Path) -> list[Notebook]:
-    """Every notebook below `folder`, sorted."""
-    return [Notebook(path, path.parent.name) for path in sorted(folder.glob("*/[0-9][0-9]_*.py"))]
+def find_notebooks(folder: Path) -> list[Path]:
+    """Every notebook in `folder`, in the lessons' order."""
+    return sorted(folder.glob("[0-9][0-9]_*.py"))
+
+
+def in_language(source: str, language: str) -> str:
+    """The notebook that speaks `language` whoever runs it: the line that asks for one becomes a constant.
+
+    Raises CourseError when it has no such line.
+    """
+    source, count = LANGUAGE_LINE.subn(rf'\1"{language}"', source)
+    if count != 1:
+        raise CourseError(f"a notebook needs one line `LANGUAGE = …`, this one has {count}")
+    return source
 
 
 def without_header(source: str) -> str:

@@ -37,7 +37,7 @@ def test_every_number_is_a_claim_or_an_input_of_an_example(slug: str, language: 
 
 @pytest.mark.parametrize(("slug", "language"), each_text)
 def test_a_lesson_and_the_notebook_beside_it_have_one_title(slug: str, language: str) -> None:
-    notebook = PROJECT / "notebooks" / language / f"{slug.replace('-', '_')}.py"
+    notebook = PROJECT / "notebooks" / f"{slug.replace('-', '_')}.py"
     assert source(slug, language).partition("\n")[0] in notebook.read_text()
 
 

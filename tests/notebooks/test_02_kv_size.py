@@ -6,7 +6,7 @@ import pytest
 from kvtiers.model import kv_spec
 from kvtiers.model.public import public_models
 from kvtiers.units import GIB, KIB
-from tests.notebooks.conftest import Runner
+from tests.notebooks.conftest import ENGLISH, Runner
 
 QWEN3_4B = json.dumps(
     {
@@ -36,15 +36,15 @@ def test_formula(run: Runner) -> None:
 
 
 @pytest.mark.parametrize("model", public_models())
-def test_shows_every_public_model(run: Runner, model: str) -> None:
-    tab = run("02_kv_size")["t"]["by_name"]
-    notebook = run("02_kv_size", source=tab, public=model)
+def test_shows_every_public_model_without_an_english_sentence(run: Runner, model: str) -> None:
+    notebook = run("02_kv_size", "zh-TW", source="public", public=model)
     assert notebook["spec"].bytes_per_token == kv_spec(public_models()[model], "fp16").bytes_per_token
     assert notebook.shown.count('role="img"') == 3
+    assert ENGLISH.findall(notebook.prose) == []
 
 
 def test_reserves_more_than_it_keeps_without_the_hybrid_manager(run: Runner) -> None:
-    notebook = run("02_kv_size", source=run("02_kv_size")["t"]["by_name"], public="gpt-oss-120b")
+    notebook = run("02_kv_size", source="public", public="gpt-oss-120b")
     kept, _, without_manager = notebook["kept_and_reserved"].values()
     assert without_manager > 1.9 * kept
 
@@ -55,15 +55,13 @@ def test_fp8_halves(run: Runner) -> None:
 
 @pytest.mark.parametrize("how", ["pasted", "dropped"])
 def test_reads_a_config(run: Runner, language: str, how: str) -> None:
-    tab = run("02_kv_size", language)["t"]["by_file"]
     config: dict[str, Any] = {"pasted": QWEN3_4B} if how == "pasted" else {"dropped": QWEN3_4B.encode(), "pasted": "{"}
-    assert run("02_kv_size", language, source=tab, **config)["spec"].bytes_per_token == 144 * KIB
+    assert run("02_kv_size", language, source="file", **config)["spec"].bytes_per_token == 144 * KIB
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"num_hidden_layers": -1}', '{"num_hidden_layers": "<b>"}'])
 def test_bad_config_gets_one_message(run: Runner, language: str, text: str) -> None:
-    texts = run("02_kv_size", language)["t"]
-    notebook = run("02_kv_size", language, source=texts["by_file"], pasted=text)
+    notebook = run("02_kv_size", language, source="file", pasted=text)
     assert "spec" not in notebook.names
     assert "danger" in notebook.shown
     assert "<b>" not in notebook.shown

@@ -12,7 +12,7 @@ from tests.notebooks.conftest import NOTEBOOKS, Runner
 
 RESULT = dump(builders.result())
 REAL_LOG = NOTEBOOKS.parent / "lab" / "results" / "reference" / "cpu-tiny.log"
-PROVE_IT = NOTEBOOKS / "en" / "06_prove_it.py"
+PROVE_IT = NOTEBOOKS / "06_prove_it.py"
 
 
 def test_shows_a_dropped_result(run: Runner, language: str) -> None:
@@ -61,7 +61,7 @@ def test_shows_a_partial_run_for_what_it_is(run: Runner) -> None:
 def test_in_a_clone_shows_the_latest_run_or_else_the_reference(
     run: Runner, tmp_path: Path, files: list[str], says: str
 ) -> None:
-    notebook, results = tmp_path / "notebooks" / "en" / "06_prove_it.py", tmp_path / "lab" / "results"
+    notebook, results = tmp_path / "notebooks" / "06_prove_it.py", tmp_path / "lab" / "results"
     notebook.parent.mkdir(parents=True)
     notebook.write_text(PROVE_IT.read_text())
     (results / "reference").mkdir(parents=True)

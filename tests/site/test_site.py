@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 import serve
-from build import lab_result, site_address
+from build import lab_result, site_address, stage
 from course.errors import CourseError
 from course.frontend import build_frontend
-from course.notebooks import find_notebooks, with_wheel, without_header
+from course.notebooks import find_notebooks, in_language, with_wheel, without_header
 from course.notices import write_notices
 from course.pages import LANGUAGES, load_lessons
 from course.poster import lock_controls
@@ -31,20 +31,35 @@ HEADER = """# /// script
 # ]
 #
 # [tool.uv.sources]
-# kvtiers = { path = "../..", editable = true }
+# kvtiers = { path = "..", editable = true }
 # ///
 
 import marimo
 """
 
 
-def test_every_lesson_has_a_page_and_a_notebook_in_both_languages() -> None:
+def test_every_lesson_has_a_page_and_a_notebook_in_both_languages(tmp_path: Path) -> None:
     lessons = load_reading(PROJECT, PROJECT / "site").lessons
     slugs = {language: [lesson.notebook for lesson in lessons[language]] for language in LANGUAGES}
-    notebooks = find_notebooks(PROJECT / "notebooks")
+    notebooks = stage(find_notebooks(PROJECT / "notebooks"), tmp_path)
     for language in LANGUAGES:
         assert slugs[language] == [notebook.name for notebook in notebooks if notebook.language == language]
     assert len(slugs["en"]) == 8
+
+
+def test_a_staged_notebook_differs_in_the_line_of_its_language_only(tmp_path: Path) -> None:
+    sources = find_notebooks(PROJECT / "notebooks")
+    for notebook in stage(sources, tmp_path):
+        source = (PROJECT / "notebooks" / notebook.path.name).read_text(encoding="utf-8")
+        staged = notebook.path.read_text(encoding="utf-8")
+        (language_line,) = set(staged.splitlines()) - set(source.splitlines())
+        assert language_line == f'    LANGUAGE = "{notebook.language}"'
+        assert len(staged.splitlines()) == len(source.splitlines())
+
+
+def test_a_notebook_without_a_line_for_its_language_stops_the_build() -> None:
+    with pytest.raises(CourseError, match="LANGUAGE"):
+        in_language(HEADER, "en")
 
 
 def test_a_lesson_missing_in_one_language_is_named(tmp_path: Path) -> None:

@@ -1,0 +1,420 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = [
+#     "kvtiers",
+#     "marimo==0.25.2",
+#     "matplotlib",
+# ]
+#
+# [tool.uv.sources]
+# kvtiers = { path = "..", editable = true }
+# ///
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="full")
+
+with app.setup:
+    import sys
+    from html import escape
+
+    import marimo as mo
+
+    from kvtiers import charts
+    from kvtiers.errors import KvtiersError
+    from kvtiers.ledger.costs import ceiling_speedup
+    from kvtiers.logs.diagnosis import conclude
+    from kvtiers.logs.read import read_log_text
+    from kvtiers.notebook import refuse, speaker
+    from kvtiers.result.evidence import Step
+    from kvtiers.result.schema import Arm, read_result
+    from kvtiers.units import KIB, format_count, format_seconds
+    from kvtiers.words import text as doctor_text
+
+
+@app.cell(hide_code=True)
+def _():
+    LANGUAGE = mo.cli_args().get("language", "en")  # the site's pages and downloads set theirs here
+    say = speaker(LANGUAGE)
+    return LANGUAGE, say
+
+
+@app.cell(hide_code=True)
+def _(say):
+    say.md(
+        """
+        # Prove it
+
+        A lab result: what was measured, what proves each sample, and how far it stays below the ceiling. After `make lab`
+        this shows your run; without one, the committed reference run.
+        """,
+        """
+        # 證明它有用
+
+        一份實驗結果：量到了什麼、每個樣本的佐證是什麼、離上限有多遠。執行 `make lab` 之後，這裡顯示你的結果；還沒有的話，顯示本專案附的參考結果。
+        """,
+    )
+    return
+
+
+@app.cell
+def _(say):
+    dropped = mo.ui.file(
+        filetypes=[".json"], kind="area", label=say("Drop another result file here", "把另一份結果檔拖到這裡")
+    )
+    dropped
+    return (dropped,)
+
+
+@app.cell(hide_code=True)
+def _():
+    def result_at_hand():
+        """The served result in the browser; the latest run or the reference run in a clone; None elsewhere."""
+        location = mo.notebook_location()
+        served = location / "public" / "lab-result.json"
+        if "pyodide" in sys.modules:
+            from pyodide.http import pyxhr
+
+            answer = pyxhr.get(str(served))
+            return answer.text if answer.ok else None
+        results = location.parent / "lab" / "results"
+        found = [
+            path for path in (served, results / "latest.json", results / "reference" / "cpu-tiny.json") if path.exists()
+        ]
+        return found[0].read_text() if found else None
+
+    return (result_at_hand,)
+
+
+@app.cell
+def _(dropped, result_at_hand, say):
+    result_text = dropped.contents().decode(errors="replace") if dropped.value else result_at_hand()
+    no_result = say.md(
+        "There is no lab result here yet. Drop one above, or run `make lab` in a clone.",
+        "這裡還沒有實驗結果。請在上面拖入一份，或在 clone 下來的專案裡執行 `make lab`。",
+    )
+    mo.stop(result_text is None, mo.callout(no_result, kind="warn"))
+    try:
+        result = read_result(result_text)
+    except KvtiersError as error:
+        refuse(say("This file can't be shown. What is wrong:", "這個檔案無法顯示，原因是："), error)
+    return (result,)
+
+
+@app.cell
+def _(result, say):
+    _model, _cpu, _vllm, _lmcache = map(
+        escape, (result.model.name, result.machine.cpu, result.versions.vllm, result.versions.lmcache)
+    )
+    _gpu = escape(result.machine.gpu or say("none", "無"))
+    _date, _cores = result.created[:10], result.machine.cores
+    _origin = say.md(
+        f"**{_model}** on {_cpu}, {_cores} cores, GPU: {_gpu} · vLLM {_vllm}, LMCache {_lmcache} · {_date}",
+        f"**{_model}**，{_cpu}，{_cores} 核心，GPU：{_gpu} · vLLM {_vllm}、LMCache {_lmcache} · {_date}",
+    )
+    _invalid = say("This run is marked invalid:", "這次執行被標記為無效：")
+    _problems = mo.callout(mo.vstack([_invalid, *map(mo.plain_text, result.problems)]), kind="danger")
+    mo.vstack([_origin, *([] if result.valid else [_problems])])
+    return
+
+
+@app.cell
+def _(say):
+    step_names = {
+        Step.COLD: say("cold", "冷請求"),
+        Step.GPU_HIT: say("GPU hit", "GPU 命中"),
+        Step.SSD_REUSE: say("back from SSD", "從 SSD 載回"),
+        Step.PAGE_CACHE_REUSE: say("back from the page cache", "從分頁快取載回"),
+        Step.EVICTED_RECOMPUTE: say("evicted, computed again", "被逐出後重算"),
+    }
+    arm_names = {Arm.LMCACHE: "LMCache", Arm.CONTROL: say("control", "對照組")}
+
+    def row_name(row):
+        return say(f"{step_names[row.step]}, {arm_names[row.arm]}", f"{step_names[row.step]}，{arm_names[row.arm]}")
+
+    return (row_name,)
+
+
+@app.cell
+def _(result, row_name, say):
+    medians = {row_name(row): row.ttft.median_s for row in result.summary.steps}
+    _steps = "; ".join(f"{name} {format_seconds(median_s)}" for name, median_s in medians.items())
+    mo.Html(
+        charts.stacked_bars(
+            {name: [median_s] for name, median_s in medians.items()},
+            [say("median TTFT", "TTFT 中位數")],
+            charts.Axis("TTFT", format_seconds),
+            say(f"Median TTFT of each step: {_steps}.", f"每個步驟的 TTFT 中位數：{_steps}。"),
+        )
+    )
+    return (medians,)
+
+
+@app.cell
+def _(result, say):
+    not_run = say("not run", "沒有執行")
+
+    def times(ratio):
+        return not_run if ratio is None else f"{ratio:.1f}x"
+
+    _store_s, _against = result.summary.store_s, result.summary.cold_over_control_cold
+    _against_control = not_run if _against is None else f"{_against - 1:+.0%}"
+    _figures = [
+        mo.stat(times(result.summary.cold_over_ssd_reuse), say("Cold / back from SSD", "冷請求／從 SSD 載回")),
+        mo.stat(
+            times(result.summary.evicted_recompute_over_ssd_reuse),
+            say("Evicted / back from SSD", "逐出後重算／從 SSD 載回"),
+            say("control against LMCache: what the tier is worth", "對照組對上 LMCache：這一層的價值"),
+        ),
+        mo.stat(
+            not_run if _store_s is None else format_seconds(_store_s),
+            say("Price of storing", "存入的代價"),
+            say(
+                f"on a miss, by LMCache's own account; cold against the control's cold: {_against_control}",
+                f"未命中時，LMCache 自己的記錄；冷請求對上對照組：{_against_control}",
+            ),
+        ),
+    ]
+    mo.hstack(_figures, justify="start", wrap=True)
+    return (times,)
+
+
+@app.cell
+def _(result, say, times):
+    _title = say.md("## Measured against the ceiling", "## 實測對照上限")
+    limit = result.summary.ceiling
+    _no_ceiling = say(
+        "This result has no ceiling: the drive's bandwidth or the KV size was not measured.",
+        "這份結果沒有上限：沒有量到硬碟頻寬，或不知道 KV 大小。",
+    )
+    mo.stop(limit is None, mo.vstack([_title, mo.callout(_no_ceiling)]))
+    _measured = result.summary.cold_over_ssd_reuse
+    _speedup = charts.Axis(say("speedup (logarithmic)", "加速（對數刻度）"), lambda times: f"{times:.3g}x", log=True)
+    _in_words = say(
+        f"Measured speedup {times(_measured)}, ceiling {times(limit.speedup)}.",
+        f"實測加速 {times(_measured)}，上限 {times(limit.speedup)}。",
+    )
+    _bars = {say("measured", "實測"): _measured, say("ceiling", "上限"): limit.speedup}
+    _drive, _rate = f"{limit.drive_gb_per_s:.2f}", format_count(result.summary.prefill_tokens_per_s)
+    _discount = mo.stat(
+        f"{limit.effective_bandwidth_discount:.2f}",
+        say("Effective-bandwidth discount", "有效頻寬折扣"),
+        say(
+            f"measured / ceiling; drive {_drive} GB/s, prefill {_rate} tokens/s",
+            f"實測／上限；硬碟 {_drive} GB/s，prefill 每秒 {_rate} 個 token",
+        ),
+    )
+    mo.vstack([_title, mo.Html(charts.log_bars(_bars, _speedup, (0.1, 1000), _in_words)), _discount])
+    return
+
+
+@app.cell
+def _(result, say):
+    parts = result.summary.reuse_parts
+    mo.stop(parts is None)
+    _total, _retrieve = format_seconds(parts.retrieve_s + parts.rest_s), format_seconds(parts.retrieve_s)
+    _rest = say(
+        f"the rest, mostly the prefill of {parts.tail_tokens} tail tokens",
+        f"其餘，大多是尾段 {parts.tail_tokens} 個 token 的 prefill",
+    )
+    mo.Html(
+        charts.stacked_bars(
+            {say("one median reuse", "一次重用（中位數）"): [parts.retrieve_s, parts.rest_s]},
+            [say("read and copy", "讀取與複製"), _rest],
+            charts.Axis("TTFT", format_seconds),
+            say(f"Of {_total}, reading and copying take {_retrieve}.", f"{_total} 之中，讀取與複製占 {_retrieve}。"),
+        )
+    )
+    return
+
+
+@app.cell
+def _(result, row_name, say):
+    _what = say.md(
+        """
+        ## What proves each sample
+
+        Tokens. From the log: T in the prompt, C already held by the engine, H held by LMCache, L to load, and what was
+        really retrieved. From the counters: hits of the engine's own cache, and of the connector.
+        """,
+        """
+        ## 每個樣本的佐證
+
+        單位是 token。來自日誌：提示共 T、引擎已有 C、LMCache 已有 H、要載入 L，以及真正取回的數量。來自計數器：引擎自己快取的命中，以及連接器的命中。
+        """,
+    )
+
+    def evidence_row(sample):
+        log, counters = sample.evidence.log, sample.evidence.counters
+        from_log = (
+            (log.computed_tokens, log.hit_tokens, log.need_to_load_tokens, log.retrieved_tokens) if log else ("–",) * 4
+        )
+        ttft = format_seconds(sample.ttft_s).replace(" ", "\N{NO-BREAK SPACE}")
+        hits = counters.own_hits, counters.external_hits
+        return "| " + " | ".join(map(str, (row_name(sample), ttft, sample.prompt_tokens, *from_log, *hits))) + " |"
+
+    in_order = sorted(
+        result.samples, key=lambda sample: (list(Arm).index(sample.arm), list(Step).index(sample.step), sample.repeat)
+    )
+    _head = say(
+        "| Step | TTFT | T | C | H | L | Retrieved | Own hits | Connector hits |",
+        "| 步驟 | TTFT | T | C | H | L | 取回 | 自身命中 | 連接器命中 |",
+    )
+    _table = mo.md("\n".join([_head, "|---" * 9 + "|", *map(evidence_row, in_order)]))
+    mo.vstack([_what, _table.style({"overflow-x": "auto"})])
+    return
+
+
+@app.cell(hide_code=True)
+def _(say):
+    say.md(
+        """
+        ## Exercise 3: your own numbers
+
+        Prefill throughput: one long prompt with `max_tokens` 1. Drive: measured by fio, never the data sheet.
+        """,
+        """
+        ## 練習 3：你自己的數字
+
+        Prefill 吞吐量：用一個長提示，`max_tokens` 設為 1。硬碟：用 fio 實測，不要抄規格書。
+        """,
+    )
+    return
+
+
+@app.cell
+def _(say):
+    own_tokens = mo.ui.number(1, 10_000_000, value=10_000, label=say("Prompt (tokens)", "提示（token）"))
+    own_cold_s = mo.ui.number(0.001, 10_000, value=2.5, label=say("Cold TTFT (s)", "冷請求的 TTFT（s）"))
+    own_reuse_s = mo.ui.number(0.001, 10_000, value=1.1, label=say("TTFT when it comes back (s)", "載回時的 TTFT（s）"))
+    own_kv_kib = mo.ui.number(0.1, 100_000, value=144, label=say("KV per token (KiB)", "每個 token 的 KV（KiB）"))
+    own_drive_gb_per_s = mo.ui.number(0.01, 1000, value=6, label=say("Drive (GB/s)", "硬碟（GB/s）"))
+    mo.vstack([own_tokens, own_cold_s, own_reuse_s, own_kv_kib, own_drive_gb_per_s])
+    return own_cold_s, own_drive_gb_per_s, own_kv_kib, own_reuse_s, own_tokens
+
+
+@app.cell
+def _(discount, own_cold_s, own_drive_gb_per_s, own_kv_kib, own_reuse_s, own_tokens, say):
+    own_speedup = own_cold_s.value / own_reuse_s.value
+    own_ceiling = ceiling_speedup(own_tokens.value / own_cold_s.value, own_kv_kib.value * KIB, own_drive_gb_per_s.value)
+    own_discount = discount(own_speedup, own_ceiling)
+    _advice = (
+        say("The drive matters here: a faster one would show.", "硬碟在這裡有影響：換更快的看得出來。")
+        if own_discount > 0.5
+        else say("The drive is not the limit: a faster one is money wasted.", "瓶頸不在硬碟：換更快的只是浪費錢。")
+    )
+    _result = say.md(
+        f"Speedup **{own_speedup:.1f}x** of a ceiling of **{own_ceiling:.1f}x**: discount **{own_discount:.2f}**. {_advice}",
+        f"加速 **{own_speedup:.1f}x**，上限 **{own_ceiling:.1f}x**：折扣 **{own_discount:.2f}**。{_advice}",
+    )
+    mo.callout(_result)
+    return (own_discount,)
+
+
+@app.cell(hide_code=True)
+def _(say):
+    say.md("What the ceiling leaves unexplained:", "上限沒有解釋到的部分：")
+    return
+
+
+@app.cell
+def _():
+    def discount(measured_speedup, ceiling):
+        return measured_speedup / ceiling
+
+    mo.show_code()
+    return (discount,)
+
+
+@app.cell(hide_code=True)
+def _(say):
+    _solution = say.md(
+        """
+        - KV per token: layers, KV heads and head_dim from config.json (lesson 02).
+        - Prefill throughput: prompt tokens / TTFT of a long, new prompt with `max_tokens` 1.
+        - Drive: `fio --rw=read --bs=1M --direct=1 --size=4G --name=kv --directory=DIR`.
+        - Ceiling = bandwidth / (throughput x KV bytes per token); discount = measured speedup / ceiling.
+        """,
+        """
+        - 每個 token 的 KV：從 config.json 讀出層數、KV 頭數與 head_dim（第 02 課）。
+        - Prefill 吞吐量：一個全新長提示的 token 數，除以 `max_tokens` 設為 1 時的 TTFT。
+        - 硬碟：`fio --rw=read --bs=1M --direct=1 --size=4G --name=kv --directory=DIR`。
+        - 上限＝頻寬／（吞吐量 x 每個 token 的 KV 位元組數）；折扣＝實測加速／上限。
+        """,
+    )
+    mo.accordion({say("How to find each number", "每個數字怎麼來"): _solution})
+    return
+
+
+@app.cell(hide_code=True)
+def _(say):
+    say.md(
+        """
+        ## Paste your own log
+
+        Lines of a vLLM server with LMCache, as they are. Nothing you paste leaves this page.
+        """,
+        """
+        ## 貼上你自己的日誌
+
+        vLLM 伺服器搭配 LMCache 的日誌，原樣貼上即可。貼上的內容不會離開這個網頁。
+        """,
+    )
+    return
+
+
+@app.cell
+def _(say):
+    _lines = (
+        "Reqid: cmpl-a, Total tokens 1330, Inference Engine computed tokens: 0, LMCache hit tokens: 0, need to load: 0",
+        "[req_id=cmpl-a] Stored 1280 out of total 1330 tokens. size: 0.0195 GB, cost 3.0600 ms, throughput: 6.38 GB/s",
+        "Reqid: cmpl-b, Total tokens 1330, Inference Engine computed tokens: 0, "
+        "LMCache hit tokens: 1280, need to load: 1280",
+        "[req_id=cmpl-b] Retrieved 1280 out of 1280 required tokens (from 1280 total tokens). "
+        "size: 0.0195 gb, cost 12.4000 ms, throughput: 1.5751 GB/s;",
+    )
+    pasted_log = mo.ui.text_area("\n".join(_lines), label=say("Server log", "伺服器日誌"), rows=6, full_width=True)
+    pasted_log
+    return (pasted_log,)
+
+
+@app.cell
+def _(LANGUAGE, pasted_log, say):
+    try:
+        diagnosis = conclude(read_log_text(pasted_log.value))
+    except KvtiersError as error:
+        refuse(say("This log can't be read. What is wrong:", "這份日誌讀不懂。問題是："), error)
+
+    def said(conclusion):
+        what, next_step = conclusion.what(LANGUAGE), conclusion.next_step(LANGUAGE)
+        kind = "warn" if conclusion in diagnosis.problems else "info"
+        return mo.callout(mo.Html(f"<p><strong>{escape(what)}</strong></p><p>{escape(next_step)}</p>"), kind=kind)
+
+    def request_row(request):
+        tokens = request.total, request.computed, request.hit, request.load, request.retrieved
+        kind = doctor_text(f"log.kind.{request.kind}", LANGUAGE, {})
+        return "| " + " | ".join(map(str, (escape(request.id), *tokens, kind))) + " |"
+
+    asked = [request_row(request) for request in list(diagnosis.log.finished)[-20:]]
+    _head = say(
+        "| request | total | C | H | L | retrieved | what it was |",
+        "| 請求 | 總數 | C | H | L | 已載回 | 是什麼 |",
+    )
+    _table = mo.md("\n".join([_head, "|:---" + "|---:" * 5 + "|:---|", *asked]))
+    requests = _table.style({"overflow-x": "auto", "white-space": "nowrap"})
+    mo.vstack([*map(said, diagnosis.problems or (diagnosis.verdict,)), *([requests] if asked else [])])
+    return (diagnosis,)
+
+
+@app.cell(hide_code=True)
+def _(say):
+    say.md(
+        "Run it from a clone: `uvx marimo edit --sandbox notebooks/06_prove_it.py`",
+        "從 clone 下來的專案執行：`uvx marimo edit --sandbox notebooks/06_prove_it.py -- --language zh-TW`",
+    )
+    return
+
+
+if __name__ == "__main__":
+    app.run()

@@ -1,0 +1,203 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = [
+#     "kvtiers",
+#     "marimo==0.25.2",
+#     "matplotlib",
+# ]
+#
+# [tool.uv.sources]
+# kvtiers = { path = "..", editable = true }
+# ///
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="full")
+
+with app.setup:
+    import marimo as mo
+
+    from kvtiers import charts
+    from kvtiers.ledger.stack import Speeds, StackTier, Workload, replay
+    from kvtiers.ledger.tiers import Tier
+    from kvtiers.notebook import speaker
+    from kvtiers.units import KIB, format_count, format_seconds
+
+
+@app.cell(hide_code=True)
+def _():
+    LANGUAGE = mo.cli_args().get("language", "en")  # the site's pages and downloads set theirs here
+    say = speaker(LANGUAGE)
+    return LANGUAGE, say
+
+
+@app.cell(hide_code=True)
+def _(say):
+    say.md(
+        """
+        # Operate it
+
+        A small simulator of a tier stack: 600 requests over documents of unequal popularity (Zipf) run through tiers that
+        each evict the least recently used. Sizes of KV: 128 KiB per token.
+        """,
+        """
+        # 維運
+
+        一個小型的分層模擬器：600 個請求，對象是熱門程度不一的文件（Zipf 分布），依序穿過各自逐出最久未用項目的各層。KV 大小以每個 token 128 KiB 計。
+        """,
+    )
+    return
+
+
+@app.cell
+def _(say):
+    documents = mo.ui.slider(10, 300, 10, value=100, label=say("Documents", "文件數"), show_value=True)
+    prefix_tokens = mo.ui.slider(
+        1000, 32000, 1000, value=8000, label=say("Prefix of each (tokens)", "每份文件的前綴（token）"), show_value=True
+    )
+    vram_gib = mo.ui.slider(
+        0, 40, value=6, label=say("KV pool in GPU memory (GiB)", "GPU 記憶體裡的 KV 池（GiB）"), show_value=True
+    )
+    cpu_gib = mo.ui.slider(0, 128, 2, value=20, label=say("CPU RAM (GiB)", "CPU RAM（GiB）"), show_value=True)
+    disk_gib = mo.ui.slider(
+        0,
+        200,
+        5,
+        value=60,
+        label=say(
+            "Local disk limit (GiB; 0 is LMCache's default: no disk tier)",
+            "本機磁碟上限（GiB；0 是 LMCache 的預設值：沒有磁碟層）",
+        ),
+        show_value=True,
+    )
+    remote = mo.ui.switch(label=say("Remote tier (200 GiB)", "遠端層（200 GiB）"))
+    stable_hash = mo.ui.switch(
+        value=True, label=say("Stable hash (sha256, PYTHONHASHSEED fixed)", "穩定的雜湊（sha256，固定 PYTHONHASHSEED）")
+    )
+    restart = mo.ui.switch(value=True, label=say("Restart halfway", "中途重新啟動"))
+    crash = mo.ui.switch(
+        label=say(
+            "An abort crashes the engine (LMCache up to 0.4.6), every 150 requests",
+            "中止請求使引擎當掉（LMCache 0.4.6 以前），每 150 個請求一次",
+        )
+    )
+    seed = mo.ui.slider(0, 20, value=0, label=say("Seed of the request stream", "請求序列的亂數種子"), show_value=True)
+    mo.vstack([documents, prefix_tokens, vram_gib, cpu_gib, disk_gib, remote, stable_hash, restart, crash, seed])
+    return cpu_gib, crash, disk_gib, documents, prefix_tokens, remote, restart, seed, stable_hash, vram_gib
+
+
+@app.cell
+def _(cpu_gib, crash, disk_gib, documents, prefix_tokens, remote, restart, seed, stable_hash, vram_gib):
+    stack = [
+        StackTier(Tier.VRAM, vram_gib.value),
+        StackTier(Tier.CPU, cpu_gib.value),
+        StackTier(Tier.SSD, disk_gib.value),
+        StackTier(Tier.REMOTE, 200 if remote.value else 0, survives_restart=stable_hash.value),
+    ]
+    workload = Workload(600, documents.value, prefix_tokens.value, seed.value)
+    speeds = Speeds(kv_bytes_per_token=128 * KIB, prefill_tokens_per_s=4000)
+    restarts = sorted({*([300] if restart.value else []), *(range(150, 600, 150) if crash.value else [])})
+    with_stack = replay(workload, stack, speeds, restarts)
+    pool_only = replay(workload, stack[:1], speeds, restarts)
+    return pool_only, restarts, with_stack
+
+
+@app.cell
+def _(pool_only, say, with_stack):
+    answered_by = {
+        Tier.VRAM: say("GPU memory", "GPU 記憶體"),
+        Tier.CPU: "CPU RAM",
+        Tier.SSD: say("local disk", "本機磁碟"),
+        Tier.REMOTE: say("remote", "遠端"),
+        Tier.NONE: say("recomputed", "重算"),
+    }
+    mo.Html(
+        charts.stacked_bars(
+            {
+                say("this stack", "目前的分層"): [with_stack.share(tier) for tier in answered_by],
+                say("GPU pool only", "只有 GPU 的 KV 池"): [pool_only.share(tier) for tier in answered_by],
+            },
+            list(answered_by.values()),
+            charts.Axis(say("share of requests", "占請求的比例"), lambda share: f"{share:.0%}"),
+            say(
+                f"Tiers answer {with_stack.hit_rate:.0%} of the requests; the GPU pool alone {pool_only.hit_rate:.0%}.",
+                f"各層回應了 {with_stack.hit_rate:.0%} 的請求；只有 GPU 的 KV 池時為 {pool_only.hit_rate:.0%}。",
+            ),
+        )
+    )
+    return
+
+
+@app.cell
+def _(pool_only, say, with_stack):
+    recomputed, requests = with_stack.answered_by.count(Tier.NONE), len(with_stack.answered_by)
+    _rate, _saved = f"{pool_only.hit_rate:.0%}", format_seconds(pool_only.saved_s)
+    _figures = [
+        mo.stat(
+            f"{with_stack.hit_rate:.0%}",
+            say("Hit rate", "命中率"),
+            say(f"GPU pool only: {_rate}", f"只有 GPU 的 KV 池：{_rate}"),
+        ),
+        mo.stat(
+            format_seconds(with_stack.saved_s),
+            say("TTFT saved in all", "一共省下的 TTFT"),
+            say(f"GPU pool only: {_saved}", f"只有 GPU 的 KV 池：{_saved}"),
+        ),
+        mo.stat(
+            str(recomputed),
+            say("Prefixes recomputed", "重算的前綴"),
+            say(f"of {requests} requests", f"共 {requests} 個請求"),
+        ),
+    ]
+    mo.hstack(_figures, justify="start", wrap=True)
+    return
+
+
+@app.cell
+def _(pool_only, restarts, say, with_stack):
+    _restarts = ", ".join(map(str, restarts)) or say("none", "無")
+    mo.Html(
+        charts.lines(
+            range(50, 601, 50),
+            {
+                say("this stack", "目前的分層"): with_stack.hit_rate_over_time(50),
+                say("GPU pool only", "只有 GPU 的 KV 池"): pool_only.hit_rate_over_time(50),
+            },
+            charts.Axis(say("request", "請求"), format_count),
+            charts.Axis(say("hit rate over 50 requests", "每 50 個請求的命中率"), lambda share: f"{share:.0%}"),
+            say(
+                f"Hit rate over time for this stack and for the GPU pool alone; restarts at {_restarts}.",
+                f"目前的分層與只有 GPU 的 KV 池的命中率變化；重新啟動於第 {_restarts} 個請求。",
+            ),
+            marks={say("engine restarts", "引擎重新啟動"): restarts} if restarts else None,
+        )
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _(say):
+    say.md(
+        """
+        Try: set the limit to 0. Then restart halfway with CPU RAM and disk, and look at the first 50 requests after it.
+        Add the remote tier, restart again, and unpin the hash.
+        """,
+        """
+        試試看：把上限調成 0。接著在有 CPU RAM 與磁碟的情況下中途重新啟動，觀察之後的 50 個請求。再加上遠端層、重新啟動一次，然後取消穩定的雜湊。
+        """,
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _(say):
+    say.md(
+        "Run it from a clone: `uvx marimo edit --sandbox notebooks/07_operate_it.py`",
+        "從 clone 下來的專案執行：`uvx marimo edit --sandbox notebooks/07_operate_it.py -- --language zh-TW`",
+    )
+    return
+
+
+if __name__ == "__main__":
+    app.run()

@@ -1,0 +1,238 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = [
+#     "kvtiers",
+#     "marimo==0.25.2",
+#     "matplotlib",
+# ]
+#
+# [tool.uv.sources]
+# kvtiers = { path = "..", editable = true }
+# ///
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="full")
+
+with app.setup:
+    import marimo as mo
+
+    from kvtiers import charts
+    from kvtiers.ledger.tiers import Tier
+    from kvtiers.ledger.training import (
+        PRECISION_BYTES,
+        Placement,
+        Training,
+        held,
+        held_by_tier,
+        optimizer_bytes_per_parameter,
+        transfer_s_per_step,
+    )
+    from kvtiers.notebook import speaker
+    from kvtiers.units import GIB, format_bytes, format_seconds
+
+
+@app.cell(hide_code=True)
+def _():
+    LANGUAGE = mo.cli_args().get("language", "en")  # the site's pages and downloads set theirs here
+    say = speaker(LANGUAGE)
+    return LANGUAGE, say
+
+
+@app.cell(hide_code=True)
+def _(say):
+    say.md(
+        """
+        # Training has the same idea
+
+        Weights, gradients and optimizer states go into tiers too. It is "runs or does not run", not a speedup. Nothing on
+        this page is measured in this project; activations are not counted.
+        """,
+        """
+        # 訓練也是同樣的想法
+
+        權重、梯度與最佳化器狀態也可以分層存放。差別在於「跑得動或跑不動」，不是加速。本頁沒有任何數字是本專案實測的；activation 沒有計入。
+        """,
+    )
+    return
+
+
+@app.cell
+def _(say):
+    tier_names = {Tier.VRAM: say("GPU memory", "GPU 記憶體"), Tier.CPU: "CPU RAM", Tier.SSD: "NVMe"}
+    _places = {name: tier for tier, name in tier_names.items()}
+    _optimizers = {
+        "Adam": "adam",
+        say("Adam, 8-bit states", "Adam，8 位元狀態"): "adam8bit",
+        say("SGD with momentum", "帶動量的 SGD"): "sgd",
+    }
+    parameters_b = mo.ui.slider(
+        steps=[0.5, 1, 3, 7, 8, 13, 32, 70, 180],
+        value=7,
+        label=say("Parameters (billions)", "參數量（十億）"),
+        show_value=True,
+    )
+    precision = mo.ui.dropdown(list(PRECISION_BYTES), value="bf16", label=say("Precision", "精度"))
+    optimizer = mo.ui.dropdown(_optimizers, value="Adam", label=say("Optimizer", "最佳化器"))
+    gpus = mo.ui.slider(
+        steps=[1, 2, 4, 8, 16, 32, 64],
+        value=1,
+        label=say("GPUs (ZeRO stage 3 shares everything)", "GPU 數（ZeRO stage 3 均分一切）"),
+        show_value=True,
+    )
+    lora = mo.ui.switch(label=say("LoRA: train 0.5% of the parameters", "LoRA：只訓練 0.5% 的參數"))
+    optimizer_place = mo.ui.dropdown(
+        _places,
+        value=tier_names[Tier.CPU],
+        label=say("Optimizer states and gradients live in", "最佳化器狀態與梯度放在"),
+    )
+    weights_place = mo.ui.dropdown(_places, value=tier_names[Tier.VRAM], label=say("Weights live in", "權重放在"))
+    cpu_gb_per_s = mo.ui.slider(
+        10, 200, 10, value=50, label=say("CPU RAM bandwidth (GB/s)", "CPU RAM 頻寬（GB/s）"), show_value=True
+    )
+    ssd_gb_per_s = mo.ui.slider(
+        0.5, 14, 0.5, value=6, label=say("NVMe bandwidth (GB/s)", "NVMe 頻寬（GB/s）"), show_value=True
+    )
+    mo.vstack(
+        [
+            parameters_b,
+            precision,
+            optimizer,
+            gpus,
+            lora,
+            optimizer_place,
+            weights_place,
+            cpu_gb_per_s,
+            ssd_gb_per_s,
+        ]
+    )
+    return (
+        cpu_gb_per_s,
+        gpus,
+        lora,
+        optimizer,
+        optimizer_place,
+        parameters_b,
+        precision,
+        ssd_gb_per_s,
+        tier_names,
+        weights_place,
+    )
+
+
+@app.cell
+def _(
+    cpu_gb_per_s,
+    gpus,
+    lora,
+    optimizer,
+    optimizer_place,
+    parameters_b,
+    precision,
+    ssd_gb_per_s,
+    weights_place,
+):
+    training = Training(
+        parameters_b.value * 1e9, precision.value, optimizer.value, gpus.value, 0.005 if lora.value else 1.0
+    )
+    placement = Placement(optimizer_place.value, weights_place.value)
+    by_tier = held_by_tier(training, placement)
+    transfer_s = transfer_s_per_step(training, placement, {Tier.CPU: cpu_gb_per_s.value, Tier.SSD: ssd_gb_per_s.value})
+    return by_tier, training, transfer_s
+
+
+@app.cell
+def _(by_tier, say, tier_names):
+    _vram, _cpu, _ssd = (format_bytes(by_tier[tier].total_bytes) for tier in (Tier.VRAM, Tier.CPU, Tier.SSD))
+    mo.Html(
+        charts.stacked_bars(
+            {
+                tier_names[tier]: [
+                    part / GIB for part in (kept.weights_bytes, kept.gradients_bytes, kept.optimizer_bytes)
+                ]
+                for tier, kept in by_tier.items()
+            },
+            (say("weights", "權重"), say("gradients", "梯度"), say("optimizer states", "最佳化器狀態")),
+            charts.Axis(say("per GPU", "每張 GPU"), lambda size_gib: f"{size_gib:.3g} GiB"),
+            say(
+                f"Kept per GPU: {_vram} in GPU memory, {_cpu} in CPU RAM, {_ssd} on NVMe.",
+                f"每張 GPU 要保留：GPU 記憶體 {_vram}，CPU RAM {_cpu}，NVMe {_ssd}。",
+            ),
+        )
+    )
+    return
+
+
+@app.cell
+def _(by_tier, say, training, transfer_s):
+    total_bytes = held(training).total_bytes * training.gpus
+    per_parameter = 2 * PRECISION_BYTES[training.precision] + optimizer_bytes_per_parameter(
+        training.precision, training.optimizer
+    )
+    _cpu, _ssd = format_seconds(transfer_s[Tier.CPU]), format_seconds(transfer_s[Tier.SSD])
+    _figures = [
+        mo.stat(
+            format_bytes(total_bytes),
+            say("All parts, all GPUs", "所有部分、所有 GPU"),
+            say(f"{per_parameter:g} bytes per trained parameter", f"每個受訓參數 {per_parameter:g} 位元組"),
+        ),
+        mo.stat(format_bytes(by_tier[Tier.VRAM].total_bytes), say("GPU memory, per GPU", "GPU 記憶體，每張 GPU")),
+        mo.stat(
+            format_seconds(sum(transfer_s.values())),
+            say("Transfer per step", "每一步的傳輸"),
+            say(
+                f"CPU RAM {_cpu}, NVMe {_ssd}; prefetching hides what it can",
+                f"CPU RAM {_cpu}，NVMe {_ssd}；能藏多少由預取決定",
+            ),
+        ),
+    ]
+    mo.hstack(_figures, justify="start", wrap=True)
+    return per_parameter, total_bytes
+
+
+@app.cell(hide_code=True)
+def _(say):
+    say.md(
+        "Mixed-precision Adam, in bytes per trained parameter: weights, gradients, and three fp32 values:",
+        "混合精度 Adam，每個受訓參數的位元組數：權重、梯度，以及三個 fp32 值：",
+    )
+    return
+
+
+@app.cell
+def _():
+    def adam_bytes(weights=2, gradients=2):
+        fp32_copy = momentum = variance = 4
+        states = fp32_copy + momentum + variance
+        return weights + gradients + states
+
+    mo.show_code(adam_bytes())
+    return (adam_bytes,)
+
+
+@app.cell(hide_code=True)
+def _(say):
+    say.md(
+        """
+        Order: GPU only, then CPU offload, then NVMe offload. Before any of them, try LoRA. Writing states to NVMe every step
+        wears the drive.
+        """,
+        """
+        順序：先只用 GPU，再卸載到 CPU，最後才卸載到 NVMe。在這之前，先試 LoRA。每一步都把狀態寫進 NVMe，會消耗硬碟的耐寫度。
+        """,
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _(say):
+    say.md(
+        "Run it from a clone: `uvx marimo edit --sandbox notebooks/08_training.py`",
+        "從 clone 下來的專案執行：`uvx marimo edit --sandbox notebooks/08_training.py -- --language zh-TW`",
+    )
+    return
+
+
+if __name__ == "__main__":
+    app.run()
