@@ -108,9 +108,9 @@ def test_a_failed_build_ends_what_is_still_running() -> None:
 def test_a_saved_view_does_not_depend_on_what_its_process_ran_before() -> None:
     first, second, *_ = find_notebooks(PROJECT / "notebooks")
     with marimo_workers() as workers:
-        alone = workers.submit(save_view, first.path).result()
+        alone = workers.submit(save_view, first).result()
     with marimo_workers() as workers:
-        views = [workers.submit(save_view, path) for path in [second.path, first.path] * 4]
+        views = [workers.submit(save_view, path) for path in [second, first] * 4]
         assert {view.result() for view in views[1::2]} == {alone}
 
 
