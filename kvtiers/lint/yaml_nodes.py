@@ -160,10 +160,12 @@ class _Loader(yaml.SafeLoader):
         if node.tag in _NUMBERS and len(node.value) > _LONGEST_NUMBER:
             _refuse(node, f"a number of more than {_LONGEST_NUMBER} characters")
         try:
-            return self.construct_object(node)
+            value = self.construct_object(node)
+            if not isinstance(value, (dict, list, set)):
+                return value
         except (ArithmeticError, AttributeError, LookupError, ValueError):
-            # what PyYAML lets out of int("") and the like
-            _refuse(node, f"this is no {node.tag.removeprefix(_TAG)}")
+            pass  # what PyYAML lets out of int("") and the like
+        _refuse(node, f"this is no {node.tag.removeprefix(_TAG)}")
 
 
 def _refuse(at: Any, problem: str) -> NoReturn:

@@ -140,6 +140,7 @@ def test_lines_are_counted_on_from_where_the_text_stood() -> None:
         ("a: 1\nb: !reset []\n", "line 2: !reset is not known here"),
         ("a: !!python/name:os.system x\n", "line 1: could not determine a constructor"),
         ("a: !!set {b}\n", "line 1: "),
+        ("? !!set x\n: b\n", "line 1: this is no set"),
         ("[a]: b\n", "line 1: a list or mapping cannot be a key"),
         ("a: 1\n<<: 5\n", "line 2: << takes a mapping"),
         ("a: 1\n<<: [{}, 5]\n", "line 2: << takes a mapping"),
