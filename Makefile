@@ -22,6 +22,9 @@ test: look-test check site ## all checks and tests, the real engine and a real b
 	@$(PY) -m lab setup
 	@$(PY) -m pytest -n 2 --dist loadgroup
 
+quick: check ## what needs no engine, browser or built course: two minutes
+	@$(PY) -m pytest -n 2 -q tests/core tests/machine tests/lab tests/lessons tests/notebooks tests/site/test_pages.py tests/site/test_policy.py
+
 check: $(STAMP) ## formatting, lint and types
 	@$(PY) -m ruff format --check .
 	@$(PY) -m ruff check .
@@ -57,4 +60,4 @@ FORCE:
 # the course: targets course, site, bench-course
 include site/course.mk
 
-.PHONY: help lab test check bench lock clean FORCE
+.PHONY: help lab test quick check bench lock clean FORCE
