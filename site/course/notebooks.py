@@ -10,7 +10,7 @@ import contextlib
 import io
 import re
 import shutil
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import Executor, Future, as_completed
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -85,12 +85,22 @@ def export_notebooks(notebooks: list[Notebook], workers: Executor, work: Path, b
     (work / "pyproject.toml").touch()
     folders = [work / notebook.language / notebook.name for notebook in notebooks]
     exports = [workers.submit(_export, *export) for export in zip(notebooks, folders, strict=True)]
-    for export in as_completed(exports):
-        export.result()
-        bar.advance()
-        if export is not exports[0]:
-            shutil.rmtree(folders[exports.index(export)])  # each brings all of marimo's frontend
+    try:
+        for export in as_completed(exports):
+            export.result()
+            bar.advance()
+            if export is not exports[0]:
+                shutil.rmtree(folders[exports.index(export)])  # each brings all of marimo's frontend
+    finally:
+        _settle(exports)
     return [export.result() for export in exports], folders[0]
+
+
+def _settle(exports: list[Future[str]]) -> None:
+    """Nobody writes any more, whatever became of it: where they wrote will be removed."""
+    for export in exports:
+        if not export.cancel():
+            export.exception()
 
 
 def _export(notebook: Notebook, out: Path) -> str:

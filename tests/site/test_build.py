@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from importlib.metadata import version
 from pathlib import Path
@@ -13,9 +14,11 @@ import pytest
 from course.children import Children
 from course.errors import CourseError, NoSpaceError, short_of_space
 from course.node import NODE, run_node
-from course.notebooks import find_notebooks
+from course.notebooks import Notebook, export_notebooks, find_notebooks
 from course.poster import save_view
 from course.workers import marimo_workers
+
+from progress import add_bar, bars
 
 PROJECT = Path(__file__).parents[2]
 NOWHERE = "http://127.0.0.1:9"
@@ -119,3 +122,13 @@ def test_a_notebook_that_fails_is_named_with_its_error(tmp_path: Path) -> None:
     notebook.write_text("import marimo\n\nraise ValueError('the reason')\n")
     with marimo_workers() as workers, pytest.raises(CourseError, match=r"(?s)09_broken\.py does not run:.*the reason"):
         workers.submit(save_view, notebook).result()
+
+
+def test_a_notebook_that_cannot_be_exported_is_named_when_the_others_have_stopped(tmp_path: Path) -> None:
+    broken = tmp_path / "00_broken.py"
+    broken.write_text("not a notebook (")
+    notebooks = [Notebook(path, "en") for path in (broken, *find_notebooks(PROJECT / "notebooks")[:2])]
+    with bars() as progress, marimo_workers() as workers:
+        with tempfile.TemporaryDirectory(dir=tmp_path) as work, pytest.raises(CourseError, match=r"00_broken\.py"):
+            export_notebooks(notebooks, workers, Path(work), add_bar(progress, "export", len(notebooks)))
+        assert not Path(work).exists()
