@@ -113,11 +113,12 @@ def _export(notebook: Notebook, out: Path) -> str:
 
 def export_with_marimo(source: Path, out: Path) -> None:
     """Run `marimo export html-wasm` for `source` into the folder `out`, in this process: it takes most of its time to
-    start. Needs uv on PATH.
+    start.
 
     Raises:
         CourseError: with what marimo said.
     """
+    _pack_no_modules()
     (marimo,) = entry_points(group="console_scripts", name="marimo")
     command = ["export", "html-wasm", str(source), "--output", str(out), "--mode", "run", "--force"]
     said = io.StringIO()
@@ -126,6 +127,20 @@ def export_with_marimo(source: Path, out: Path) -> None:
             marimo.load().main(command, standalone_mode=False)
     except (Exception, SystemExit) as error:
         raise CourseError(f"marimo could not export {source.name}: {error}\n{said.getvalue()[-2000:]}") from error
+
+
+def _pack_no_modules() -> None:
+    """Keep marimo from fetching ruff, whichever is the newest, to look for modules beside the notebook: there are none.
+
+    Raises:
+        CourseError: marimo looks in another way.
+    """
+    from marimo._export import local_modules  # noqa: PLC0415  only the processes that export have marimo
+
+    look = "_ruff_import_graph"
+    if not hasattr(local_modules, look):
+        raise CourseError(f"marimo's export no longer has {look}: keep it from fetching ruff in its new way")
+    setattr(local_modules, look, lambda *_: {})
 
 
 def write_pages(notebooks: list[Notebook], exported: list[str], frontend: Frontend, runtime: str, out: Path) -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from pathlib import Path
 
 from machine.limits import usable_threads
 
@@ -20,7 +18,5 @@ def marimo_workers() -> ProcessPoolExecutor:
 def _warm_up() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the builder itself hears it
     os.environ["MPLBACKEND"] = "svg"
-    # marimo's export looks for uv on PATH.
-    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     import marimo  # noqa: F401, PLC0415  only these processes need them
     import matplotlib.pyplot  # noqa: F401, PLC0415

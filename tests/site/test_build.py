@@ -132,3 +132,15 @@ def test_a_notebook_that_cannot_be_exported_is_named_when_the_others_have_stoppe
         with tempfile.TemporaryDirectory(dir=tmp_path) as work, pytest.raises(CourseError, match=r"00_broken\.py"):
             export_notebooks(notebooks, workers, Path(work), add_bar(progress, "export", len(notebooks)))
         assert not Path(work).exists()
+
+
+def test_an_export_asks_no_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", os.defpath)
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
+    notebook, *_ = find_notebooks(PROJECT / "notebooks")
+    (tmp_path / "work").mkdir()
+    with bars() as progress, marimo_workers() as workers:
+        bar = add_bar(progress, "export", 1)
+        (page,), _ = export_notebooks([Notebook(notebook, "en")], workers, tmp_path / "work", bar)
+    assert "<marimo-wasm" in page
