@@ -55,13 +55,13 @@ def bring(needs: Sequence[Need], command: str) -> None:
         ["sh", "-c", _line(needs)],
         env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"},
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stderr=subprocess.PIPE,  # the rest is shown as it comes: it takes minutes
         text=True,
         check=False,
     )
     if done.returncode:
         said = done.stderr.splitlines()
-        reasons = [line for line in said if line.startswith("E:")] or said[-2:]
+        reasons = [line for line in said if line.startswith("E:")][:2] or said[-2:]  # without a network: hundreds
         raise MachineError(f"that failed: {' '.join(reasons)}\nPut it right, and run make {command} again.")
 
 

@@ -153,6 +153,7 @@ def plan(
         "VLLM_NO_USAGE_STATS": "1",
         "LMCACHE_TRACK_USAGE": "false",
         "PYTHONHASHSEED": "0",
+        "PYTHONUTF8": "1",  # whatever the caller's locale: they read and write UTF-8 files
         "VLLM_RPC_BASE_PATH": str(runtime),
     }
     if Path(preset.model).is_absolute():
