@@ -8,6 +8,7 @@ import pytest
 GROUPS = {"engine": "engine", "browser": "browser"}
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The folders of GROUPS are each a group of their own; all other tests go where there is room."""
     here = Path(__file__).parent
