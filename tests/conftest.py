@@ -1,17 +1,23 @@
 """Which tests go together when several processes share them (`pytest -n 2`)."""
 
-from pathlib import Path
+from pathlib import PurePosixPath
 
 import pytest
+from xdist.remote import Producer  # type: ignore[import-untyped]
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 # One process has the engines and one the browsers: each set is dear to start, and is started once.
-GROUPS = {"engine": "engine", "browser": "browser"}
+TOGETHER = ("engine", "browser")
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The folders of GROUPS are each a group of their own; all other tests go where there is room."""
-    here = Path(__file__).parent
-    for item in items:
-        if group := GROUPS.get(item.path.relative_to(here).parts[0]):
-            item.add_marker(pytest.mark.xdist_group(group))
+class FolderScheduling(LoadScopeScheduling):  # type: ignore[misc]
+    """The folders of TOGETHER stay whole; every other test goes where there is room."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        folder = PurePosixPath(nodeid.partition("::")[0]).parts[1]
+        return folder if folder in TOGETHER else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FolderScheduling:
+    """What `-n` distributes by."""
+    return FolderScheduling(config, log)
