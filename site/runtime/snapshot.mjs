@@ -19,6 +19,11 @@ let ticks = 0;
 Date.now = () => Date.UTC(2026, 0, 1) + Math.floor(ticks++ / 1000);
 performance.now = () => ticks++ / 1000;
 nodeCrypto.randomFillSync = (view) => view.fill(0);
+// Nor may it depend on when JavaScript's garbage is collected: on a busy machine that is another moment.
+globalThis.FinalizationRegistry = class {
+  register() {}
+  unregister() {}
+};
 // What a browser's worker has and node lacks; modules look for it when they are imported.
 globalThis.XMLHttpRequest = class {};
 globalThis.crossOriginIsolated = false;
