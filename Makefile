@@ -18,11 +18,11 @@ ifdef LONG
 	@$(PY) -m lab run --pool-tokens 8704 --document-tokens 7986 --repeats 1 --no-control --output lab/results/latest-long.json
 endif
 
-test: look-test check site ## all checks and tests, the real engine and a real browser included
+test: look-test check site ## all checks and tests, the real engine and real browsers included
 	@$(PY) -m lab setup
 	@$(PY) -m pytest
 
-quick: check ## what needs no engine, browser or built course: two minutes
+quick: check ## what needs no engine, browser or built course
 	@$(PY) -m pytest -n 2 -q tests/core tests/machine tests/lab tests/lessons tests/notebooks tests/site/test_pages.py tests/site/test_policy.py
 
 check: $(STAMP) ## formatting, lint and types
