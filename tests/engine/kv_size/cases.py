@@ -76,6 +76,8 @@ class Case:
 # Classes that read no head_dim: their heads stay as wide only if hidden / heads does.
 _WIDE: dict[str, Any] = {"hidden_size": 3584, "head_dim": None}
 _FOUR_HEADS: dict[str, Any] = {"hidden_size": 512, "num_attention_heads": 4, "num_key_value_heads": 1, "head_dim": None}
+# The kernel that every CPU has, and the one block size it takes: by itself vLLM prefers another where there is AMX.
+_MLA: dict[str, Any] = {"block_size": 16, "attention_backend": "CPU_MLA"}
 
 CASES = (
     Case("Llama-3.1-8B", "LlamaForCausalLM", 4),
@@ -85,10 +87,8 @@ CASES = (
     Case("GLM-4.5", "Glm4MoeForCausalLM", 4),
     Case("Falcon-7B", "FalconForCausalLM", 4, {"hidden_size": 4544, "ffn_hidden_size": 64}),
     Case("GPT-2", "GPT2LMHeadModel", 4, {"n_embd": 768}, {"max_model_len": 1024}),
-    Case("DeepSeek-V2-Lite", "DeepseekV2ForCausalLM", 4, {"q_lora_rank": None}, {"block_size": 16}),
-    Case(
-        "DeepSeek-V3", "DeepseekV3ForCausalLM", 4, {"q_lora_rank": 64}, {"block_size": 16}
-    ),  # all that CPU kernels take
+    Case("DeepSeek-V2-Lite", "DeepseekV2ForCausalLM", 4, {"q_lora_rank": None}, _MLA),
+    Case("DeepSeek-V3", "DeepseekV3ForCausalLM", 4, {"q_lora_rank": 64}, _MLA),
     Case("gpt-oss-20b", "GptOssForCausalLM", 24),
     Case("gpt-oss-20b", "GptOssForCausalLM", 24, arguments={"disable_hybrid_kv_cache_manager": True}),
     Case("Gemma-2-9B", "Gemma2ForCausalLM", 4, arguments={"max_model_len": 8192}),
