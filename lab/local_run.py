@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from kvtiers.model import kv_spec, parse_config
-from kvtiers.result.schema import Arm, EngineRun, Mode, Model, Result, Settings
+from kvtiers.result.schema import EngineRun, Mode, Model, Result, Settings
+from kvtiers.result.steps import Arm
 from lab.engines.install import engine_versions, refuse_known_bad
 from lab.engines.launch import Knobs, Launch, Pool, Storage, engine_threads, flood_tokens, plan, pool_for
 from lab.engines.ports import FIRST_PORT, reserved_ports

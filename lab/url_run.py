@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from kvtiers.result.schema import Arm, Mode, Model, Result, Settings
+from kvtiers.result.schema import Mode, Model, Result, Settings
+from kvtiers.result.steps import Arm
 from lab.engines.launch import Knobs, check_document
 from lab.errors import LabError
 from lab.judge.engine_log import EngineLog

@@ -27,10 +27,10 @@ with app.setup:
     from kvtiers.logs.diagnosis import conclude
     from kvtiers.logs.read import read_log_text
     from kvtiers.notebook import refuse, speaker
-    from kvtiers.result.evidence import Step
-    from kvtiers.result.schema import Arm, read_result
+    from kvtiers.result.schema import read_result
+    from kvtiers.result.steps import Arm, Step
     from kvtiers.units import KIB, format_count, format_seconds
-    from kvtiers.words import text as doctor_text
+    from kvtiers.words import text as words
 
 
 @app.cell(hide_code=True)
@@ -120,18 +120,10 @@ def _(result, say):
 
 
 @app.cell
-def _(say):
-    step_names = {
-        Step.COLD: say("cold", "冷請求"),
-        Step.GPU_HIT: say("GPU hit", "GPU 命中"),
-        Step.SSD_REUSE: say("back from SSD", "從 SSD 載回"),
-        Step.PAGE_CACHE_REUSE: say("back from the page cache", "從分頁快取載回"),
-        Step.EVICTED_RECOMPUTE: say("evicted, computed again", "被逐出後重算"),
-    }
-    arm_names = {Arm.LMCACHE: "LMCache", Arm.CONTROL: say("control", "對照組")}
-
+def _(LANGUAGE, say):
     def row_name(row):
-        return say(f"{step_names[row.step]}, {arm_names[row.arm]}", f"{step_names[row.step]}，{arm_names[row.arm]}")
+        step, arm = (words(key, LANGUAGE, {}) for key in (f"step.{row.step}", f"arm.{row.arm}"))
+        return say(f"{step}, {arm}", f"{step}，{arm}")
 
     return (row_name,)
 
@@ -393,7 +385,7 @@ def _(LANGUAGE, pasted_log, say):
 
     def request_row(request):
         tokens = request.total, request.computed, request.hit, request.load, request.retrieved
-        kind = doctor_text(f"log.kind.{request.kind}", LANGUAGE, {})
+        kind = words(f"log.kind.{request.kind}", LANGUAGE, {})
         return "| " + " | ".join(map(str, (escape(request.id), *tokens, kind))) + " |"
 
     asked = [request_row(request) for request in list(diagnosis.log.finished)[-20:]]

@@ -1,25 +1,12 @@
-"""Is a sample what its name claims? Each step has a signature in the log line and in the counters.
+"""Is a sample what its name claims? The tier that a step names shows in the log line and in the counters.
 
 C, H and L are LMCache's words for tokens the engine already holds, tokens LMCache holds, tokens to load.
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 
-
-class Step(StrEnum):
-    """The steps of the experiment."""
-
-    COLD = "cold"
-    GPU_HIT = "gpu_hit"
-    SSD_REUSE = "ssd_reuse"
-    PAGE_CACHE_REUSE = "page_cache_reuse"  # the same with the chunk files in the operating system's page cache
-    EVICTED_RECOMPUTE = "evicted_recompute"
-
-    @property
-    def is_reuse(self) -> bool:
-        """Does KV come back through the connector?"""
-        return self in (Step.SSD_REUSE, Step.PAGE_CACHE_REUSE)
+from kvtiers.ledger.tiers import Tier
+from kvtiers.result.steps import Step
 
 
 @dataclass(frozen=True)
@@ -74,9 +61,9 @@ def _counter_contradictions(step: Step, prompt_tokens: int, counters: Counters) 
             f"the prefix-cache query counter moved by {counters.own_queries} tokens for a prompt of {prompt_tokens}: "
             "another client used the server meanwhile"
         )
-    if step is Step.GPU_HIT and counters.own_hits == 0:
+    if step.tier is Tier.VRAM and counters.own_hits == 0:
         found.append("the engine's own prefix cache hit nothing")
-    if step is not Step.GPU_HIT and counters.own_hits > 0:
+    if step.tier is not Tier.VRAM and counters.own_hits > 0:
         found.append(f"the engine still held {counters.own_hits} tokens in its own prefix cache")
     if step.is_reuse and counters.external_hits == 0:
         found.append("nothing came back through the connector")
@@ -90,9 +77,9 @@ def _log_contradictions(step: Step, prompt_tokens: int, log: RequestLog) -> list
     if log.total_tokens != prompt_tokens:
         found.append(f"LMCache's line counts {log.total_tokens} tokens for a prompt of {prompt_tokens}")
     c, h, load = log.computed_tokens, log.hit_tokens, log.need_to_load_tokens
-    if step is Step.COLD and (c, h, load) != (0, 0, 0):
-        found.append(f"a cold request must show C 0, H 0, L 0; LMCache logged C {c}, H {h}, L {load}")
-    if step is Step.GPU_HIT and not (c > 0 and load == 0):
+    if step.tier is Tier.NONE and (c, h, load) != (0, 0, 0):
+        found.append(f"a computed request must show C 0, H 0, L 0; LMCache logged C {c}, H {h}, L {load}")
+    if step.tier is Tier.VRAM and not (c > 0 and load == 0):
         found.append(f"a GPU hit must show C > 0, L 0; LMCache logged C {c}, L {load}")
     if step.is_reuse and not (c == 0 and load > 0):
         found.append(f"a reuse must show C 0, L > 0; LMCache logged C {c}, L {load}")

@@ -5,18 +5,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kvtiers.errors import KvtiersError
-from kvtiers.result.evidence import Evidence, Step, contradictions
+from kvtiers.result.evidence import Evidence, contradictions
 from kvtiers.result.records import from_json, to_json
+from kvtiers.result.steps import Arm, Step
 
 SCHEMA = "kvtiers.lab-result/1"
 REPORTED_SCHEMA = "kvtiers.reported/1"
-
-
-class Arm(StrEnum):
-    """With LMCache, and the same engine without it."""
-
-    LMCACHE = "lmcache"
-    CONTROL = "control"
 
 
 class Mode(StrEnum):

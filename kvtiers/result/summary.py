@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from statistics import median
 
 from kvtiers.ledger.costs import ceiling_speedup, effective_bandwidth_discount
-from kvtiers.result.evidence import Step
-from kvtiers.result.schema import Arm, Ceiling, ReuseParts, Sample, Spread, StepSummary, Summary
+from kvtiers.result.schema import Ceiling, ReuseParts, Sample, Spread, StepSummary, Summary
+from kvtiers.result.steps import Arm, Step
 
 
 def summarize(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kvtiers.result.schema import Arm
+from kvtiers.result.steps import Arm
 from kvtiers.units import GIB
 from lab.engines.presets import Preset
 from lab.errors import LabError

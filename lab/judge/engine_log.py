@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from kvtiers.logs.lines import parse_lookup, parse_retrieved, parse_stored
-from kvtiers.result.evidence import RequestLog, Step
+from kvtiers.result.evidence import RequestLog
+from kvtiers.result.steps import Step
 from lab.errors import LabError
 
 LOG_TIMEOUT_S = 10.0

@@ -4,8 +4,10 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from kvtiers.result.evidence import Evidence, Step, contradictions
-from kvtiers.result.schema import Arm, Sample
+from kvtiers.ledger.tiers import Tier
+from kvtiers.result.evidence import Evidence, contradictions
+from kvtiers.result.schema import Sample
+from kvtiers.result.steps import Arm, Moment, Step
 from lab.judge.engine_log import EngineLog
 from lab.measure.chunks import ChunkFiles
 from lab.measure.client import Client
@@ -29,11 +31,14 @@ class Server:
 
     def steps_after_eviction(self, page_cache: bool, repeat: int) -> tuple[Step, ...]:
         """What follows the floods on this arm, each step after floods of its own; the order alternates."""
-        if self.arm is Arm.CONTROL:
-            return (Step.EVICTED_RECOMPUTE,)
-        if not page_cache:
-            return (Step.SSD_REUSE,)
-        steps = (Step.SSD_REUSE, Step.PAGE_CACHE_REUSE)
+        steps = tuple(
+            step
+            for step in Step
+            if step.moment is Moment.EVICTED
+            and self.arm in step.arms
+            and step.tier is not Tier.CPU
+            and (page_cache or not step.page_cache)
+        )
         return steps if repeat % 2 else steps[::-1]
 
 
@@ -140,7 +145,7 @@ def _settle(server: Server, step: Step) -> None:
     if files is None:
         return
     files.await_written(server.chunks_stored, server.check)
-    if step is Step.PAGE_CACHE_REUSE:
+    if step.page_cache:
         files.enter_page_cache()
     else:
         files.leave_page_cache()

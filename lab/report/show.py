@@ -6,18 +6,12 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from kvtiers.result.evidence import Step
-from kvtiers.result.schema import Arm, Mode, Result, Sample, StepSummary, Summary
+from kvtiers.result.schema import Mode, Result, Sample, StepSummary, Summary
+from kvtiers.result.steps import Arm, Step
 from kvtiers.units import format_bytes, format_seconds
+from kvtiers.words import text
 
-_ARM_NAMES = {Arm.LMCACHE: "with LMCache", Arm.CONTROL: "control"}
-_STEP_NAMES = {
-    Step.COLD: "cold",
-    Step.GPU_HIT: "GPU hit",
-    Step.SSD_REUSE: "SSD reuse",
-    Step.PAGE_CACHE_REUSE: "page cache",
-    Step.EVICTED_RECOMPUTE: "evicted",
-}
+_LANGUAGE = "en"
 
 
 def show(result: Result, console: Console) -> None:
@@ -134,10 +128,10 @@ def _table(result: Result) -> Table:
     for arm in Arm:
         rows = [row for row in result.summary.steps if row.arm is arm]
         if rows:
-            table.add_row(f"[bold]{_ARM_NAMES[arm]}[/]")
+            table.add_row(f"[bold]{text(f'arm.{arm}', _LANGUAGE, {})}[/]")
         for row in rows:
             table.add_row(
-                f"  {_STEP_NAMES[row.step]}",
+                "  " + text(f"step.{row.step}", _LANGUAGE, {}),
                 format_seconds(row.ttft.median_s),
                 f"{row.ttft.min_s * 1000:.0f} to {row.ttft.max_s * 1000:.0f} ms",
                 format_seconds(row.tpot.median_s),
@@ -147,7 +141,7 @@ def _table(result: Result) -> Table:
 
 
 def _label(row: StepSummary) -> str:
-    return f"{_STEP_NAMES[row.step]}\n{_ARM_NAMES[row.arm]}"
+    return "\n".join(text(key, _LANGUAGE, {}) for key in (f"step.{row.step}", f"arm.{row.arm}"))
 
 
 def _evidence_words(result: Result, row: StepSummary) -> str:

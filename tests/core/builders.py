@@ -2,35 +2,29 @@
 
 from dataclasses import replace
 
-from kvtiers.result.evidence import Counters, Evidence, RequestLog, Step
-from kvtiers.result.schema import SCHEMA, Arm, Machine, Mode, Model, Result, Sample, Settings, Versions
+from kvtiers.ledger.tiers import Tier
+from kvtiers.result.evidence import Counters, Evidence, RequestLog
+from kvtiers.result.schema import SCHEMA, Machine, Mode, Model, Result, Sample, Settings, Versions
+from kvtiers.result.steps import Arm, Step
 from kvtiers.result.summary import summarize
 
 TOKENS = 1330
 KV_BYTES = 16384
-_LOGGED = {
-    Step.COLD: (0, 0, 0, 0),
-    Step.GPU_HIT: (1280, 1280, 0, 0),
-    Step.SSD_REUSE: (0, 1280, 1280, 1280),
-    Step.PAGE_CACHE_REUSE: (0, 1280, 1280, 1280),
-}
+_HIT = 1280
+# By the tier that answers: C, H, L and retrieved of the log line, and the counters.
+_LOGGED = {Tier.NONE: (0, 0, 0, 0), Tier.VRAM: (_HIT, _HIT, 0, 0)}
+_COUNTED = {Tier.NONE: Counters(TOKENS, 0, TOKENS, 0), Tier.VRAM: Counters(TOKENS, _HIT, TOKENS - _HIT, 0)}
+_LOADED, _LOAD_COUNTED = (0, _HIT, _HIT, _HIT), Counters(TOKENS, 0, TOKENS, _HIT)
 
 
 def evidence(step: Step, with_log: bool = True) -> Evidence:
     """What a step shows when all is well."""
-    counters = {
-        Step.COLD: Counters(TOKENS, 0, TOKENS, 0),
-        Step.GPU_HIT: Counters(TOKENS, 1280, 50, 0),
-        Step.SSD_REUSE: Counters(TOKENS, 0, TOKENS, 1280),
-        Step.PAGE_CACHE_REUSE: Counters(TOKENS, 0, TOKENS, 1280),
-        Step.EVICTED_RECOMPUTE: Counters(TOKENS, 0, 0, 0),
-    }[step]
     log = None
-    if with_log and step in _LOGGED:
-        computed, hit, load, retrieved = _LOGGED[step]
+    if with_log:
+        computed, hit, load, retrieved = _LOGGED.get(step.tier, _LOADED)
         store_s = 0.01 if step is Step.COLD else 0.0
         log = RequestLog("Reqid: …", TOKENS, computed, hit, load, retrieved, 0.014, 0, store_s)
-    return Evidence(log, counters, (7, 8, 9))
+    return Evidence(log, _COUNTED.get(step.tier, _LOAD_COUNTED), (7, 8, 9))
 
 
 def sample(arm: Arm, step: Step, ttft_s: float, repeat: int = 1) -> Sample:

@@ -9,7 +9,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kvtiers.result.evidence import RequestLog, Step
+from kvtiers.result.evidence import RequestLog
+from kvtiers.result.steps import Step
 from kvtiers.settings.wiring import Plan, lmcache_environment, settings
 from lab.engines.launch import Knobs, Launch
 from lab.engines.ports import reserved_ports

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kvtiers.result.schema import Arm
+from kvtiers.result.steps import Arm
 from lab.engines.launch import Knobs, Launch
 from lab.engines.ports import reserved_ports
 from lab.engines.presets import PRESETS

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from kvtiers.result.evidence import Step
-from kvtiers.result.schema import Arm, Mode, Result, read_result
+from kvtiers.result.schema import Mode, Result, read_result
+from kvtiers.result.steps import Arm, Step
 from lab.engines.launch import Knobs
 from lab.engines.ports import reserved_ports
 from lab.engines.presets import PRESETS

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kvtiers.result.schema import Arm
+from kvtiers.result.steps import Arm
 from lab.engines.launch import Knobs, Launch, flood_tokens, pool_for
 from lab.engines.presets import PRESETS, choose
 from lab.errors import LabError

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from kvtiers.result.schema import Arm
+from kvtiers.result.steps import Arm
 from lab.engines.launch import HOST, Knobs, Launch
 from lab.engines.ports import reserved_ports
 from lab.engines.presets import PRESETS

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from kvtiers.errors import KvtiersError
-from kvtiers.result.evidence import Step
-from kvtiers.result.schema import Arm, Mode, read_reported, read_result
+from kvtiers.result.schema import Mode, read_reported, read_result
+from kvtiers.result.steps import Arm, Step
 from kvtiers.result.summary import summarize
 
 REFERENCE = Path(__file__).parents[3] / "lab" / "results" / "reference"

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from kvtiers.errors import KvtiersError
-from kvtiers.result.evidence import Step
-from kvtiers.result.schema import REPORTED_SCHEMA, Arm, dump, read_reported, read_result
+from kvtiers.result.schema import REPORTED_SCHEMA, dump, read_reported, read_result
+from kvtiers.result.steps import Arm, Step
 from tests.core.builders import evidence, result, with_sample
 
 

@@ -1,7 +1,6 @@
 import pytest
 
-from kvtiers.result.evidence import Step
-from kvtiers.result.schema import Arm
+from kvtiers.result.steps import Arm, Step
 from kvtiers.result.summary import summarize
 from tests.core.builders import KV_BYTES, result, sample
 
