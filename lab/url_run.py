@@ -3,17 +3,17 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from kvtiers.result.schema import Mode, Model, Result, Settings
+from kvtiers.result.schema import Mode, Model, Result
 from kvtiers.result.steps import Arm
-from lab.engines.launch import Knobs, check_document
 from lab.errors import LabError
 from lab.judge.engine_log import EngineLog
+from lab.knobs import Knobs, check_document
 from lab.machine import describe
 from lab.measure.client import Client, served_model
 from lab.measure.counters import pool_size
 from lab.measure.documents import TokenSource, ids_of_words, read_documents
-from lab.measure.scenarios import Experiment, Server
-from lab.report.outcome import Outcome, assemble, collect, versions
+from lab.measure.scenarios import Experiment, Target
+from lab.report.outcome import Outcome, assemble, collect, settings, versions
 
 # Bounded on purpose: pushing a document out of a large pool costs its whole size in prefill, every repeat.
 MAX_FLOOD_TOKENS = 400_000
@@ -47,42 +47,22 @@ def run_url(wanted: UrlRun) -> Result:
         documents = [source.document("seeded", knobs.document_tokens)]
         if wanted.document_paths:
             room = pool_tokens - knobs.max_tokens
-            documents = read_documents(wanted.document_paths, client, knobs.chunk_tokens, room)
-        lengths = tuple(len(document.token_ids) for document in documents)
-        experiment = Experiment(
-            documents=tuple(documents),
-            source=source,
-            flood_tokens=max(lengths),
-            floods=_floods(pool_tokens, max(lengths)),
-            repeats=knobs.repeats,
-            max_tokens=knobs.max_tokens,
-            chunk_tokens=None,
-        )
-        server = Server(Arm.LMCACHE, client, lambda: None, EngineLog(wanted.log) if wanted.log else None)
+            documents = read_documents(wanted.document_paths, client.tokenize, knobs.chunk_tokens, room)
+        longest = max(len(document.token_ids) for document in documents)
+        experiment = Experiment(tuple(documents), source, longest, _floods(pool_tokens, longest), knobs)
+        target = Target(Arm.LMCACHE, client, lambda: None, EngineLog(wanted.log) if wanted.log else None)
         outcome = Outcome()
-        collect(experiment, [server], outcome)
+        collect(experiment, [target], outcome)
     finally:
         client.close()
     return assemble(
         outcome,
         mode=Mode.URL,
+        lmcache_mode=None,
         versions=versions(),
-        machine=describe(Path.cwd()),
+        host=describe(Path.cwd()),
         model=Model(model, None, None),
-        settings=Settings(
-            pool_tokens=pool_tokens,
-            block_tokens=block_tokens,
-            chunk_tokens=None,
-            document_tokens=lengths,
-            flood_tokens=max(lengths),
-            repeats=knobs.repeats,
-            max_tokens=knobs.max_tokens,
-            seed=knobs.seed,
-            threads=None,
-            direct_io=None,
-        ),
-        engines=(),
-        drive=None,
+        settings=settings(experiment, pool_tokens=pool_tokens, block_tokens=block_tokens),
     )
 
 

@@ -15,6 +15,7 @@ from lab.measure import page_cache
 from machine.mounts import mount_of
 
 WRITE_TIMEOUT_S = 120.0
+_SUFFIXES = (".pt", ".data")  # LMCache's inside the engine, and its server's
 _POLL_S = 0.02
 _MEMORY_FILE_SYSTEMS = {"tmpfs", "ramfs", "devtmpfs"}
 # A run that fills the drive to the brim measures a full drive.
@@ -93,7 +94,7 @@ class ChunkFiles:
         return total / (time.perf_counter() - started) / GB
 
     def _files(self) -> Iterator[Path]:
-        return self.directory.rglob("*.pt")
+        return (path for path in self.directory.rglob("*") if path.suffix in _SUFFIXES)
 
     def _written(self) -> int:
         return sum(file.stat().st_size >= self.chunk_bytes for file in self._files())

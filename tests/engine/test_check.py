@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from kvtiers.result.schema import LMCacheMode
 from kvtiers.result.steps import Arm
-from lab.engines.launch import Knobs, Launch
+from lab.engines.launch import Launch
 from lab.engines.ports import reserved_ports
 from lab.engines.presets import PRESETS
-from lab.engines.process import Engine
+from lab.engines.process import Process
 from lab.judge.check import Check, Point, State, run_check
-from lab.local_run import DEFAULT_CACHE_ROOT, Directories, LocalRun, launches, pool_of, running
+from lab.knobs import Knobs
+from lab.launches import DEFAULT_CACHE_ROOT, Directories, LocalRun, launches, pool_of, running
 from lab.measure.chunks import run_directory
 
 pytestmark = pytest.mark.engine
@@ -26,8 +28,8 @@ Fault = Callable[[Arms], Launch]
 
 
 @contextmanager
-def engine(fault: Fault, logs: Path) -> Iterator[Engine]:
-    wanted = LocalRun(PRESETS["tiny"], Knobs())
+def engine(fault: Fault, logs: Path) -> Iterator[Process]:
+    wanted = LocalRun(PRESETS["tiny"], Knobs(), lmcache_mode=LMCacheMode.IN_PROCESS)
     with (
         run_directory(DEFAULT_CACHE_ROOT) as chunks,
         run_directory(Path(tempfile.gettempdir())) as sockets,

@@ -43,7 +43,11 @@ def test_shows_a_partial_run_for_what_it_is(run: Runner) -> None:
     good = builders.result()
     samples = tuple(sample for sample in good.samples if sample.step is Step.COLD)
     broken_off = replace(
-        good, samples=samples, valid=False, problems=("the engine died",), summary=summarize(samples, None)
+        good,
+        samples=samples,
+        valid=False,
+        problems=("the engine died",),
+        summaries=(summarize(samples, "seeded", None),),
     )
     shown = run("06_prove_it", dropped=dump(broken_off).encode()).shown
     assert "the engine died" in shown

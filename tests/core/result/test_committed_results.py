@@ -20,7 +20,7 @@ def test_the_reference_run_is_valid_and_its_summary_follows_from_its_samples() -
     ceiling = result.summary.ceiling
     assert ceiling is not None
     assert result.summary == summarize(
-        result.samples, result.model.kv_bytes_per_token, ceiling.drive_gb_per_s, ceiling.drive_source
+        result.samples, "seeded", result.model.kv_bytes_per_token, ceiling.drive_gb_per_s, ceiling.drive_source
     )
 
 

@@ -31,7 +31,7 @@ def test_a_planned_load_that_did_not_happen_is_caught() -> None:
 
 
 def test_another_client_on_the_server_is_caught() -> None:
-    shared = Evidence(None, Counters(2 * TOKENS, 0, 2 * TOKENS, 0), (1,))
+    shared = Evidence(None, None, None, Counters(2 * TOKENS, 0, 2 * TOKENS, 0), (1,))
     assert "another client" in contradictions(Step.COLD, TOKENS, shared)[0]
 
 
