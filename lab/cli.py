@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 from kvtiers.errors import KvtiersError
-from kvtiers.result.schema import LMCacheMode, read_result
+from kvtiers.result.schema import read_result
+from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.units import format_bytes, positive
 from lab.engines.install import set_up
 from lab.engines.presets import PRESETS, choose
@@ -36,6 +37,13 @@ _STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 class _Interrupted(BaseException):
     """Not KeyboardInterrupt, which the command-line library turns into a bare exit code."""
+
+
+def _wiring(name: str) -> LMCacheMode:
+    try:
+        return LMCacheMode(name.replace("-", "_"))
+    except ValueError:
+        raise typer.BadParameter(f"must be mp or in-process, got {name!r}") from None
 
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
@@ -66,8 +74,16 @@ def run(
         bool, typer.Option("--restart", help="Also reuse after server and engine were started anew.")
     ] = False,
     wiring: Annotated[
-        LMCacheMode, typer.Option(help="LMCache as a server beside the engine (mp), or inside it, as older guides do.")
+        LMCacheMode,
+        typer.Option(
+            parser=_wiring,
+            metavar="mp|in-process",
+            help="LMCache as a server beside the engine, or inside it, as older guides do.",
+        ),
     ] = LMCacheMode.MP,
+    known_bad: Annotated[
+        bool, typer.Option("--known-bad", help="Run versions that are known to return wrong KV: the answers decide.")
+    ] = False,
     cache_dir: Annotated[Path, typer.Option(help="On the drive under test.")] = DEFAULT_CACHE_ROOT,
     drive_gb_per_s: Annotated[float | None, typer.Option(help="Read bandwidth you measured, for the ceiling.")] = None,
     port: Annotated[
@@ -120,6 +136,7 @@ def run(
             start_timeout_s=start_timeout,
             drive_gb_per_s=drive_gb_per_s,
             lmcache_mode=wiring,
+            known_bad=known_bad,
         )
         if dry_run_only:
             for launch in dry_run(local):

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kvtiers.model import kv_spec
-from kvtiers.result.schema import LMCacheMode, Program
+from kvtiers.result.schema import Program
 from kvtiers.result.steps import Arm, Moment, Step
 from kvtiers.settings.mp import vllm_arguments
+from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.units import GIB
 from lab.engines.launch import Connection, Launch, Storage, engine_launch, in_process, mp_mode, server_launch
 from lab.engines.ports import FIRST_PORT
@@ -32,7 +33,8 @@ _MIN_L1_GIB = 0.5
 
 @dataclass(frozen=True)
 class LocalRun:
-    """What to run and where. ``port``: the first of the run's ports; None: free ones are chosen."""
+    """What to run and where. ``port``: the first of the run's ports; None: free ones are chosen. ``known_bad``: run
+    versions too that are known not to work so wired."""
 
     preset: Preset
     knobs: Knobs
@@ -42,6 +44,7 @@ class LocalRun:
     start_timeout_s: float = DEFAULT_START_TIMEOUT_S
     drive_gb_per_s: float | None = None
     lmcache_mode: LMCacheMode = LMCacheMode.MP
+    known_bad: bool = False
 
     @property
     def arms(self) -> tuple[Arm, ...]:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from kvtiers.model import kv_spec
-from kvtiers.result.schema import LMCacheMode, Mode, Model, ProcessRun, Program, Result
+from kvtiers.result.schema import Mode, Model, ProcessRun, Program, Result
 from kvtiers.result.steps import Arm
+from kvtiers.settings.version_pairs import LMCacheMode
 from lab.engines.install import engine_versions, refuse_known_bad
 from lab.engines.launch import Launch, Storage, engine_threads
 from lab.engines.ports import reserved_ports
@@ -48,7 +49,8 @@ def run_local(wanted: LocalRun) -> Result:
     """
     preset = wanted.preset
     installed = engine_versions(preset.engine)
-    refuse_known_bad(installed)
+    if not wanted.known_bad:
+        refuse_known_bad(installed, wanted.lmcache_mode, preset.engine)
     config = preset_config(preset)
     spec = kv_spec(config)
     pool = pool_for(wanted.knobs, preset.block_tokens, spec.bytes_per_token)
@@ -103,7 +105,10 @@ def _run_lives(
         lives.append(([launch for launch in stage.planned if launch.arm is Arm.LMCACHE], True))
     processes = list[ProcessRun]()
     for group, again in lives:
-        with running(group, LOGS / "restarted" if again else LOGS, wanted.start_timeout_s) as started, contextlib.ExitStack() as clients:
+        with (
+            running(group, LOGS / "restarted" if again else LOGS, wanted.start_timeout_s) as started,
+            contextlib.ExitStack() as clients,
+        ):
             processes += map(_process_run, started)
             collect(experiment, _targets(started, wanted, stage, clients), outcome, again=again)
         if outcome.problems:

@@ -123,8 +123,8 @@ class LogReader:
         if requests:
             self.log.tokens["requests_with_load_failure"] += requests
 
-    def _on_engine(self, vllm: str) -> None:
-        self.log.begin(vllm)
+    def _on_engine(self, vllm: str, device: str) -> None:
+        self.log.begin(vllm, device)
 
     def _on_ready(self) -> None:
         self.log.start.ready = True

@@ -8,6 +8,7 @@ from kvtiers.errors import KvtiersError
 from kvtiers.result.evidence import Evidence, contradictions
 from kvtiers.result.records import from_json, to_json
 from kvtiers.result.steps import Arm, Step
+from kvtiers.settings.version_pairs import LMCacheMode
 
 SCHEMA = "kvtiers.lab-result/2"
 _OLD_SCHEMA = "kvtiers.lab-result/1"
@@ -20,13 +21,6 @@ class Mode(StrEnum):
     CPU = "cpu"
     CUDA = "cuda"
     URL = "url"
-
-
-class LMCacheMode(StrEnum):
-    """Where LMCache runs: as a server beside the engine (its multiprocess mode), or inside the engine."""
-
-    MP = "mp"
-    IN_PROCESS = "in-process"
 
 
 class Program(StrEnum):

@@ -3,7 +3,6 @@
 What concerns LMCache comes from kvtiers.settings, as ``kvtiers plan`` writes it.
 """
 
-import json
 import math
 import shlex
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from pathlib import Path
 from kvtiers.result.schema import Program
 from kvtiers.result.steps import Arm
 from kvtiers.settings import mp
-from kvtiers.settings.wiring import CONNECTOR, Plan, Wiring, lmcache_environment, settings
+from kvtiers.settings.wiring import Plan, Wiring, connector, lmcache_environment, settings
 from kvtiers.units import GIB
 from lab.engines.presets import Preset
 from lab.knobs import Pool
@@ -107,7 +106,7 @@ def server_launch(mode: mp.MPMode, engine: str) -> Launch:
 def in_process(preset: Preset, pool: Pool, storage: Storage, chunk_tokens: int) -> Connection:
     """LMCache inside the engine, SSD only: without a CPU tier a hit can come from nowhere else."""
     plan = Plan(
-        Wiring.SSD_DEMO,
+        Wiring.IN_PROCESS_DISK_ONLY,
         preset.name,
         disk_path=str(storage.directory),
         disk_gib=round(max(1.0, storage.limit_bytes / GIB), 2),
@@ -116,11 +115,11 @@ def in_process(preset: Preset, pool: Pool, storage: Storage, chunk_tokens: int) 
         staging_gib=round(max(_MIN_STAGING_GIB, _STAGING_POOLS * pool.total_bytes / GIB), 2),
     )
     environment = lmcache_environment(settings(plan) | {"extra_config": {"use_odirect": storage.direct_io}})
-    connector = dict(CONNECTOR)
+    wired = connector(plan)
     if preset.engine == "cpu":
-        connector |= {"kv_connector": "LMCacheCPUConnectorV1", "kv_connector_module_path": "lmcache_cpu_connector"}
+        wired |= {"kv_connector": "LMCacheCPUConnectorV1", "kv_connector_module_path": "lmcache_cpu_connector"}
         environment["PYTHONPATH"] = str(ENGINES / "cpu")
-    return Connection(("--kv-transfer-config", json.dumps(connector)), environment)
+    return Connection(("--kv-transfer-config", mp.compact(wired)), environment)
 
 
 def engine_launch(arm: Arm, preset: Preset, pool: Pool, connection: Connection, *, port: int, runtime: Path) -> Launch:

@@ -8,20 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import kvtiers
-from kvtiers.result.schema import (
-    SCHEMA,
-    Host,
-    LMCacheMode,
-    Mode,
-    Model,
-    ProcessRun,
-    Result,
-    Sample,
-    Settings,
-    Versions,
-    dump,
-)
+from kvtiers.result.schema import SCHEMA, Host, Mode, Model, ProcessRun, Result, Sample, Settings, Versions, dump
 from kvtiers.result.summary import summarize
+from kvtiers.settings.version_pairs import LMCacheMode
 from lab.errors import LabError
 from lab.measure.scenarios import Experiment, Runner, Target, contradicted, unequal_answers
 from lab.paths import portable

@@ -53,7 +53,7 @@ def _steps(result: Result, words: Mapping[str, str], language: str) -> str:
 
 def version_pairs(words: Mapping[str, str], language: str | None = None) -> str:
     """Every pair on record; with a ``language``, what happened too."""
-    names = ("verdict", *(["what"] if language else []), "source", "date")
+    names = ("wiring", "platform", "verdict", *(["what"] if language else []), "source", "date")
     heads = ["vLLM", "LMCache", *(words[f"pairs_{name}"] for name in names)]
     rows = []
     for pair in known_pairs():
@@ -63,6 +63,8 @@ def version_pairs(words: Mapping[str, str], language: str | None = None) -> str:
             [
                 _versions(pair.vllm_from, pair.vllm_to),
                 _versions(pair.lmcache_from, pair.lmcache_to),
+                words[f"pairs_{pair.mode}"],
+                f"{pair.platform} ({pair.engine})",
                 words["pairs_works" if pair.works else "pairs_fails"],
                 *([pair.what[language]] if language else []),
                 words["pairs_said"].format(said_by, reference) if reference else said_by,
@@ -73,7 +75,9 @@ def version_pairs(words: Mapping[str, str], language: str | None = None) -> str:
 
 
 def _versions(first: str, last: str) -> str:
-    return first if first == last else f"{first} – {last}"
+    if first and last:
+        return first if first == last else f"{first} – {last}"
+    return f"≥ {first}" if first else f"≤ {last}"
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

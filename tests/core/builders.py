@@ -4,9 +4,10 @@ from dataclasses import replace
 
 from kvtiers.ledger.tiers import Tier
 from kvtiers.result.evidence import Counters, Evidence, RequestLog, ServerCounters, ServerLog
-from kvtiers.result.schema import SCHEMA, Host, LMCacheMode, Mode, Model, Result, Sample, Settings, Versions
+from kvtiers.result.schema import SCHEMA, Host, Mode, Model, Result, Sample, Settings, Versions
 from kvtiers.result.steps import Arm, Step
 from kvtiers.result.summary import summarize
+from kvtiers.settings.version_pairs import LMCacheMode
 
 TOKENS = 1330
 KV_BYTES = 16384

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kvtiers.result.evidence import RequestLog
-from kvtiers.result.schema import LMCacheMode
 from kvtiers.result.steps import Step
+from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.settings.wiring import Plan, lmcache_environment, settings
 from lab.engines.launch import Launch
 from lab.engines.ports import reserved_ports

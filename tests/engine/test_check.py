@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kvtiers.result.schema import LMCacheMode
 from kvtiers.result.steps import Arm
+from kvtiers.settings.version_pairs import LMCacheMode
 from lab.engines.launch import Launch
 from lab.engines.ports import reserved_ports
 from lab.engines.presets import PRESETS

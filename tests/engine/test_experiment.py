@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from kvtiers.result.schema import LMCacheMode, Mode, Program, Result, read_result
+from kvtiers.result.schema import Mode, Program, Result, read_result
 from kvtiers.result.steps import Arm, Step
+from kvtiers.settings.version_pairs import LMCacheMode
 from lab.engines.ports import reserved_ports
 from lab.engines.presets import PRESETS
 from lab.engines.process import Process

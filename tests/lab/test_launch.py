@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kvtiers.result.schema import LMCacheMode
 from kvtiers.result.steps import Arm
 from kvtiers.settings import mp
+from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.units import GIB
 from lab.engines.launch import Launch, mp_mode
 from lab.engines.presets import PRESETS, choose

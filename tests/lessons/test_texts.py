@@ -141,7 +141,7 @@ def test_the_log_of_lesson_06_says_what_the_text_says() -> None:
 def test_the_wiring_of_lesson_05_is_what_kvtiers_writes() -> None:
     fences = [token for token in tokens(source("05-wire-it", "en")) if token.type == "fence" and token.info != "table"]
     shell, file = [token.content for token in fences]
-    plan = Plan(Wiring.CPU_SSD, "MODEL")
+    plan = Plan(Wiring.IN_PROCESS_DISK, "MODEL")
     assert file == lmcache_yaml(settings(plan))
     assert vllm_command(plan) in shell
 
