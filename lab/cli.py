@@ -19,7 +19,8 @@ from kvtiers.units import format_bytes, positive
 from lab.engines.install import set_up
 from lab.engines.presets import PRESETS, choose
 from lab.errors import LabError
-from lab.judge.check import DEFAULT_CEILING_TOKENS, DEFAULT_DOCUMENT_TOKENS, Check, State, run_check
+from lab.judge.check import DEFAULT_CEILING_TOKENS, DEFAULT_DOCUMENT_TOKENS, Check, run_check
+from lab.judge.points import State
 from lab.knobs import Knobs
 from lab.launches import DEFAULT_CACHE_ROOT, DEFAULT_START_TIMEOUT_S, LocalRun, dry_run
 from lab.local_run import run_local
@@ -187,6 +188,7 @@ def models() -> None:
 @app.command()
 def check(
     url: Annotated[str, typer.Argument(help="A running OpenAI-compatible vLLM server.")],
+    server: Annotated[str | None, typer.Option(help="The HTTP address of its LMCache server, in MP mode.")] = None,
     log: Annotated[Path | None, typer.Option(help="Its log, for the reasons.")] = None,
     api_key_env: Annotated[str | None, typer.Option(help="The variable that holds its API key.")] = None,
     document_tokens: Annotated[int, typer.Option(min=300, help="Length of the prompts.")] = DEFAULT_DOCUMENT_TOKENS,
@@ -199,7 +201,7 @@ def check(
     if api_key_env and not key:
         _fail(f"the variable {api_key_env} is not set", 2)
     try:
-        points = run_check(Check(url, log, key, document_tokens, ceiling_tokens, evict))
+        points = run_check(Check(url, log, key, document_tokens, ceiling_tokens, evict, server))
     except LabError as error:
         _fail(str(error), 2)
     if as_json:

@@ -30,11 +30,19 @@ class CacheServer:
         self.url = url
         self._log = log
         self._http = httpx.Client(base_url=url, timeout=10.0)
-        self._totals = self._read()
+        self._totals = self.totals()
 
     def close(self) -> None:
         """Close the connection."""
         self._http.close()
+
+    def status(self) -> dict[str, Any]:
+        """What it says of itself."""
+        return dict(self._answer("GET", "/status").json())
+
+    def totals(self) -> dict[str, float]:
+        """Its counters and gauges."""
+        return metric_totals(self._answer("GET", "/metrics").text)
 
     def witness(self, request_id: str, step: Step | None) -> tuple[ServerLog | None, ServerCounters]:
         """What log and counters say of the one request since the last call; ``step``: see CacheServerLog.
@@ -44,7 +52,7 @@ class CacheServer:
         """
         log = self._log.request(request_id, step) if self._log else None
         deadline = time.monotonic() + SETTLE_TIMEOUT_S
-        while (now := self._read()).get(_LOOKUPS, 0.0) <= self._totals.get(_LOOKUPS, 0.0):
+        while (now := self.totals()).get(_LOOKUPS, 0.0) <= self._totals.get(_LOOKUPS, 0.0):
             if time.monotonic() > deadline:
                 raise LabError(f"{self.url}/metrics counted no lookup: does the engine use this server?")
             time.sleep(_POLL_S)
@@ -82,7 +90,7 @@ class CacheServer:
         deadline = time.monotonic() + SETTLE_TIMEOUT_S
         while True:
             self._answer("POST", "/cache/clear")
-            left = self._status()["l1_manager"]["total_object_count"]
+            left = self.status()["storage_manager"]["l1_manager"]["total_object_count"]
             if not left:
                 return
             if time.monotonic() > deadline:
@@ -90,18 +98,12 @@ class CacheServer:
             time.sleep(_POLL_S)
 
     def _pending(self) -> int:
-        manager = self._status()
+        manager = self.status()["storage_manager"]
         l1, prefetch = manager["l1_manager"], manager["prefetch_controller"]
         stores = manager["store_controllers"].values()
         pending = [l1["staging_object_count"], l1["write_locked_count"], prefetch["in_flight_request_count"]]
         pending += [store["pending_keys_count"] + store["in_flight_task_count"] for store in stores]
         return sum(map(int, pending))
-
-    def _status(self) -> dict[str, Any]:
-        return dict(self._answer("GET", "/status").json()["storage_manager"])
-
-    def _read(self) -> dict[str, float]:
-        return metric_totals(self._answer("GET", "/metrics").text)
 
     def _answer(self, method: str, path: str) -> httpx.Response:
         try:
