@@ -27,7 +27,9 @@ reference: look-lab $(STAMP) ## measure the committed results anew: on a quiet m
 	@$(PY) -m lab run $(LONG_RUN) --restart --output $(REFERENCE)-long.json
 	@$(PY) -m lab run $(LONG_RUN) --wiring in-process --output $(REFERENCE)-long-in-process.json
 	@$(PY) -m lab run $(LONG_RUN) --page-cache --repeats 3 --output $(REFERENCE)-page-cache-long.json
+	@mv $(REFERENCE).png docs/lab.png
 	@rm $(REFERENCE)*.png
+	@$(PY) -m lab.report.documents
 .PHONY: reference
 
 test: look-test check site ## all checks and tests, the real engine and real browsers included

@@ -95,7 +95,13 @@ def run(
         float, typer.Option(help="Seconds an engine may take to start.")
     ] = DEFAULT_START_TIMEOUT_S,
     url: Annotated[str | None, typer.Option(help="Measure a server that is already running.")] = None,
-    log: Annotated[Path | None, typer.Option(help="That server's log, for LMCache's own account.")] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(help="HTTP address of its LMCache server, whose RAM is then emptied between steps."),
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="LMCache's log: that server's, or with LMCache inside it the engine's.")
+    ] = None,
     output: Annotated[Path, typer.Option(help="The result file; a PNG chart is written beside it.")] = LATEST,
     dry_run_only: Annotated[bool, typer.Option("--dry-run", help="Print the commands and start nothing.")] = False,
 ) -> None:
@@ -121,9 +127,9 @@ def run(
                 "with it"
             )
         outcome.check_writable(output)
-        result = run_url(UrlRun(url, knobs, log, documents))
-    elif log is not None:
-        raise LabError("--log is the log of a server named by --url; the lab reads its own engines' logs by itself")
+        result = run_url(UrlRun(url, knobs, server, log, documents))
+    elif log is not None or server is not None:
+        raise LabError("--server and --log go with --url; the lab starts its own server and reads its own logs")
     else:
         chosen = choose(preset, model, _engine(engine))
         if restart and wiring is LMCacheMode.IN_PROCESS:

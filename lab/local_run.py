@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kvtiers.ledger.tiers import Tier
 from kvtiers.model import kv_spec
 from kvtiers.result.schema import Mode, Model, ProcessRun, Program, Result
 from kvtiers.result.steps import Arm
@@ -145,8 +146,9 @@ def _targets(started: Sequence[Process], wanted: LocalRun, stage: Stage, clients
         if target.arm is Arm.LMCACHE:
             target.chunk_files = stage.chunk_files
             if server is None:
-                target.log = EngineLog(process.log_path)
+                target.tiers, target.log = (Tier.SSD,), EngineLog(process.log_path)
             else:
+                target.tiers = (Tier.CPU, Tier.SSD)
                 target.cache_server = CacheServer(server.url, CacheServerLog(server.log_path))
                 clients.callback(target.cache_server.close)
                 target.check = _both(server, process)

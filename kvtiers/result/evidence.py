@@ -144,10 +144,9 @@ def _server_contradictions(step: Step, log: ServerLog) -> list[str]:
 
 def _tier_contradictions(step: Step, witness: str, l1: int, l2: int) -> list[str]:
     """A GPU hit is looked up too, and may lie in any tier."""
-    right = {Tier.NONE: l1 == l2 == 0, Tier.CPU: l1 > 0 and l2 == 0, Tier.SSD: l1 == 0 and l2 > 0}
-    if right.get(step.tier, True):
-        return []
-    return [f"the server's {witness} must show {_TIER_MUST[step.tier]}; it shows L1 {l1}, L2 {l2}"]
-
-
-_TIER_MUST = {Tier.NONE: "L1 0, L2 0", Tier.CPU: "L1 > 0, L2 0", Tier.SSD: "L1 0, L2 > 0"}
+    must, right = {
+        Tier.NONE: ("L1 0, L2 0", l1 == l2 == 0),
+        Tier.CPU: ("L1 > 0, L2 0", l1 > 0 == l2),
+        Tier.SSD: ("L1 0, L2 > 0", l2 > 0 == l1),
+    }.get(step.tier or Tier.VRAM, ("", True))
+    return [] if right else [f"the server's {witness} must show {must}; it shows L1 {l1}, L2 {l2}"]

@@ -25,18 +25,19 @@ class Moment(StrEnum):
 
 
 class Step(StrEnum):
-    """``tier``: whose KV answers, NONE where it is computed; ``moment``: when it is asked; ``arms``: where it is run;
-    ``page_cache``: does the operating system hold the chunk files in memory?"""
+    """``tier``: whose KV answers, NONE where it is computed, None where it can't be told; ``moment``: when it is asked;
+    ``arms``: where it is run; ``page_cache``: does the operating system hold the chunk files in memory?"""
 
     COLD = "cold", Tier.NONE, Moment.FIRST
     GPU_HIT = "gpu_hit", Tier.VRAM, Moment.AT_ONCE
     CPU_HIT = "cpu_hit", Tier.CPU, Moment.EVICTED, (Arm.LMCACHE,)
     SSD_REUSE = "ssd_reuse", Tier.SSD, Moment.EVICTED, (Arm.LMCACHE,)
     PAGE_CACHE_REUSE = "page_cache_reuse", Tier.SSD, Moment.EVICTED, (Arm.LMCACHE,), True
+    REUSE = "reuse", None, Moment.EVICTED, (Arm.LMCACHE,)
     SSD_AFTER_RESTART = "ssd_after_restart", Tier.SSD, Moment.RESTARTED, (Arm.LMCACHE,)
     EVICTED_RECOMPUTE = "evicted_recompute", Tier.NONE, Moment.EVICTED, (Arm.CONTROL,)
 
-    tier: Tier
+    tier: Tier | None
     moment: Moment
     arms: tuple[Arm, ...]
     page_cache: bool
@@ -44,7 +45,7 @@ class Step(StrEnum):
     def __new__(
         cls,
         id_: str,
-        tier: Tier = Tier.NONE,
+        tier: Tier | None = Tier.NONE,
         moment: Moment = Moment.FIRST,
         arms: tuple[Arm, ...] = tuple(Arm),
         page_cache: bool = False,
@@ -58,4 +59,4 @@ class Step(StrEnum):
     @property
     def is_reuse(self) -> bool:
         """Does KV come back through the connector?"""
-        return self.tier in (Tier.CPU, Tier.SSD)
+        return self.tier not in (Tier.NONE, Tier.VRAM)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from kvtiers.logs.lines import strip_ansi
 from kvtiers.result.evidence import ServerLog
-from kvtiers.result.steps import Step
 from lab.errors import LabError
 from lab.judge.engine_log import LOG_TIMEOUT_S, POLL_S, LogFile
 
@@ -25,30 +24,32 @@ class CacheServerLog:
     def __init__(self, path: Path) -> None:
         self._log = LogFile(path)
 
-    def request(self, request_id: str, step: Step | None) -> ServerLog:
+    def request(self, request_id: str, stored_tokens: int, is_reuse: bool) -> ServerLog:
         """What was logged since the last request.
 
         Args:
             request_id: as sent; the server logs it as ``cmpl-<request_id>-0…``.
-            step: a cold request waits for its ``Stored`` line, so does one without a step; a reuse for ``Retrieved``.
+            stored_tokens: to wait for; a long prompt is stored in parts.
+            is_reuse: wait for its load.
 
         Raises:
-            LabError: when that line does not come.
+            LabError: when those lines do not come.
         """
         deadline = time.monotonic() + LOG_TIMEOUT_S
         while True:
             text = strip_ansi("\n".join(self._log.new_lines()))
-            awaited = _STORED if step in (Step.COLD, None) else _RETRIEVED if step.is_reuse else None
-            if awaited is None or awaited.search(text):
+            (stored, store_s), (retrieved, retrieve_s) = _moved(_STORED, text), _moved(_RETRIEVED, text)
+            if stored >= stored_tokens and (retrieved or not is_reuse):
                 break
             if time.monotonic() > deadline:
-                verb = "stored" if awaited is _STORED else "retrieved"
-                raise LabError(f"LMCache's server logged nothing {verb} for {request_id} in {self._log.path}")
+                raise LabError(
+                    f"of {request_id} LMCache's server logged {stored} tokens stored, {retrieved} retrieved, where "
+                    f"{stored_tokens} had to be stored{' and some retrieved' if is_reuse else ''}: {self._log.path}"
+                )
             time.sleep(POLL_S)
         self._log.skip()
         lookups = [match for match in _PREFETCH.finditer(text) if f"{request_id}-" in match["request"]]
         lookup = lookups[-1] if lookups else None
-        (stored, store_s), (retrieved, retrieve_s) = _moved(_STORED, text), _moved(_RETRIEVED, text)
         return ServerLog(
             line=lookup[0] if lookup else "",
             keys=int(lookup["keys"]) if lookup else 0,

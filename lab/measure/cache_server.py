@@ -16,6 +16,7 @@ from lab.measure.counters import SETTLE_TIMEOUT_S, metric_totals
 WRITE_TIMEOUT_S = 120.0
 _POLL_S = 0.03
 _LOOKUPS = "lmcache_mp_lookups_requests_total"
+_WRITTEN = "lmcache_mp_l1_write_chunks_total"
 _NAMES = (
     "lmcache_mp_lookup_requested_tokens_total",
     "lmcache_mp_lookup_hit_l1_tokens_total",
@@ -30,6 +31,7 @@ class CacheServer:
         self.url = url
         self._log = log
         self._http = httpx.Client(base_url=url, timeout=10.0)
+        self._chunk_tokens = int(self.status()["chunk_size"])
         self._totals = self.totals()
 
     def close(self) -> None:
@@ -44,17 +46,23 @@ class CacheServer:
         """Its counters and gauges."""
         return metric_totals(self._answer("GET", "/metrics").text)
 
-    def witness(self, request_id: str, step: Step | None) -> tuple[ServerLog | None, ServerCounters]:
-        """What log and counters say of the one request since the last call; ``step``: see CacheServerLog.
+    def witness(
+        self, request_id: str, step: Step | None, prompt_tokens: int
+    ) -> tuple[ServerLog | None, ServerCounters]:
+        """What log and counters say of the one request since the last call; without a step it was new, like a cold one.
 
         Raises:
             LabError: when they say nothing in time.
         """
-        log = self._log.request(request_id, step) if self._log else None
+        chunks = prompt_tokens // self._chunk_tokens if step in (Step.COLD, None) else 0
+        log = None
+        if self._log:
+            log = self._log.request(request_id, chunks * self._chunk_tokens, is_reuse=bool(step and step.is_reuse))
+        awaited = {_LOOKUPS: 1, _WRITTEN: chunks}
         deadline = time.monotonic() + SETTLE_TIMEOUT_S
-        while (now := self.totals()).get(_LOOKUPS, 0.0) <= self._totals.get(_LOOKUPS, 0.0):
+        while missing := _short(awaited, self._totals, now := self.totals()):
             if time.monotonic() > deadline:
-                raise LabError(f"{self.url}/metrics counted no lookup: does the engine use this server?")
+                raise LabError(f"{self.url}/metrics lacks {missing}: does the engine use this server?")
             time.sleep(_POLL_S)
         deltas = [int(now.get(name, 0.0) - self._totals.get(name, 0.0)) for name in _NAMES]
         self._totals = now
@@ -113,3 +121,9 @@ class CacheServer:
         if response.status_code != httpx.codes.OK:
             raise RequestError(f"{self.url}{path} answered {response.status_code}", response.status_code)
         return response
+
+
+def _short(awaited: dict[str, int], before: dict[str, float], now: dict[str, float]) -> str:
+    """Counters that have not moved by as much as awaited."""
+    moved = {name: now.get(name, 0.0) - before.get(name, 0.0) for name in awaited}
+    return ", ".join(f"{name} {moved[name]:.0f} of {least}" for name, least in awaited.items() if moved[name] < least)

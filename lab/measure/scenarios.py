@@ -19,12 +19,14 @@ from lab.measure.documents import Document, TokenSource
 
 @dataclass
 class Target:
-    """One arm under test. ``log`` is an engine's with LMCache inside, ``cache_server`` the one beside it; None where
-    there is none to read or to wait for, like ``chunk_files``."""
+    """One arm under test, with the ``tiers`` below its engine, None for one that can't be told. ``log`` is an engine's
+    with LMCache inside, ``cache_server`` the one beside it; None where there is none to read or to wait for, like
+    ``chunk_files``."""
 
     arm: Arm
     client: Client
     check: Callable[[], None]
+    tiers: tuple[Tier | None, ...] = ()
     log: EngineLog | None = None
     cache_server: CacheServer | None = None
     chunk_files: ChunkFiles | None = None
@@ -32,13 +34,13 @@ class Target:
     totals: dict[str, float] = field(default_factory=dict)
 
     def steps(self, moment: Moment, page_cache: bool) -> tuple[Step, ...]:
-        """What is asked on this arm at that moment. Only a server has KV in RAM, below the engine."""
+        """What is asked on this arm at that moment."""
         return tuple(
             step
             for step in Step
             if step.moment is moment
             and self.arm in step.arms
-            and (step.tier is not Tier.CPU or self.cache_server)
+            and step.tier in (*self.tiers, Tier.NONE, Tier.VRAM)
             and (page_cache or not step.page_cache)
         )
 
@@ -143,7 +145,7 @@ class Runner:
         target.client.complete(flood.token_ids, 1, request_id)
         _, target.totals = await_deltas(target.client, target.totals)
         if target.cache_server:
-            target.cache_server.witness(request_id, None)
+            target.cache_server.witness(request_id, None, len(flood.token_ids))
         self._count_chunks(target, flood)
 
     def _measure(self, target: Target, step: Step, document: Document, repeat: int) -> Sample:
@@ -154,7 +156,9 @@ class Runner:
         counters, target.totals = await_deltas(target.client, target.totals)
         log = target.log.request(request_id, step) if target.log else None
         server_log, server_counters = (
-            target.cache_server.witness(request_id, step) if target.cache_server else (None, None)
+            target.cache_server.witness(request_id, step, completion.prompt_tokens)
+            if target.cache_server
+            else (None, None)
         )
         if step is Step.COLD:
             self._count_chunks(target, document)

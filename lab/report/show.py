@@ -6,10 +6,12 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from kvtiers.result.schema import Mode, Result, ReuseParts, Sample, Spread, StepSummary, Summary
+from kvtiers.result.compare import spread_text
+from kvtiers.result.schema import Mode, Result, Sample, StepSummary, Summary
 from kvtiers.result.steps import Arm, Step
 from kvtiers.units import format_bytes, format_seconds
 from kvtiers.words import text
+from lab.report.documents import parts_text
 
 _LANGUAGE = "en"
 
@@ -31,22 +33,20 @@ def show(result: Result, console: Console) -> None:
 
 def sentences(result: Result, summary: Summary) -> list[str]:
     """What the numbers of a document say, one sentence a line."""
-    lines = []
-    for step, ratio in (
-        (Step.GPU_HIT, summary.cold_over_gpu_hit),
-        (Step.CPU_HIT, summary.cold_over_cpu_hit),
-        (Step.SSD_REUSE, summary.cold_over_ssd_reuse),
-        (Step.SSD_AFTER_RESTART, summary.cold_over_ssd_after_restart),
-    ):
-        if ratio:
-            lines.append(_say("faster", step=_name(f"step.{step}"), ratio=ratio))
+    cold = summary.step(Arm.LMCACHE, Step.COLD)
+    rows = [row for row in summary.steps if row.arm is Arm.LMCACHE and row.step is not Step.COLD]
+    lines = [
+        _say("faster", step=_name(f"step.{row.step}"), ratio=cold.ttft.median_s / row.ttft.median_s)
+        for row in rows
+        if cold
+    ]
     if summary.evicted_recompute_over_ssd_reuse:
         lines.append(_say("worth", ratio=summary.evicted_recompute_over_ssd_reuse))
     drive, memory = summary.step(Arm.LMCACHE, Step.SSD_REUSE), summary.step(Arm.LMCACHE, Step.PAGE_CACHE_REUSE)
     if drive and memory:
         lines.append(_say("page_cache", percent=100 * (drive.ttft.median_s / memory.ttft.median_s - 1)))
     lines += _price_of_storing(summary)
-    lines += [_parts(parts) for parts in summary.reuse_parts]
+    lines += [parts_text(parts, _LANGUAGE, _tokens_of(result, summary)) for parts in summary.reuse_parts]
     if summary.ceiling:
         ceiling = summary.ceiling
         lines.append(
@@ -59,13 +59,6 @@ def sentences(result: Result, summary: Summary) -> list[str]:
             )
         )
     return lines
-
-
-def _parts(parts: ReuseParts) -> str:
-    names = ("ttft_s", "prefetch_s", "retrieve_s", "prefill_s", "rest_s")
-    seconds = {name.removesuffix("_s"): format_seconds(getattr(parts, name)) for name in names}
-    key = "parts_mp" if parts.prefetch_s else "parts_in_process"
-    return _say(key, step=_name(f"step.{parts.step}"), tail=parts.tail_tokens, **seconds)
 
 
 def _price_of_storing(summary: Summary) -> list[str]:
@@ -124,7 +117,7 @@ def _headline(result: Result) -> str:
 
 def _table(result: Result, summary: Summary) -> Table:
     """Figures keep their width; only the evidence folds where a line is too short."""
-    tokens = dict(zip(result.settings.documents, result.settings.document_tokens, strict=True))[summary.document]
+    tokens = _tokens_of(result, summary)
     title = _say("table", document=summary.document, tokens=tokens, repeats=result.settings.repeats)
     table = Table(title=title, title_justify="left", box=box.SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
     table.add_column(_say("step"), no_wrap=True)
@@ -139,18 +132,15 @@ def _table(result: Result, summary: Summary) -> Table:
             table.add_row(
                 " " + _name(f"step.{row.step}"),
                 format_seconds(row.ttft.median_s),
-                _spread(row.ttft),
+                spread_text(row.ttft),
                 format_seconds(row.tpot.median_s),
                 _evidence_words(result, summary, row),
             )
     return table
 
 
-def _spread(spread: Spread) -> str:
-    """Smallest and largest, in one unit."""
-    if spread.max_s >= 10:
-        return f"{spread.min_s:.1f}–{spread.max_s:.1f} s"
-    return f"{spread.min_s * 1000:.0f}–{spread.max_s * 1000:.0f} ms"
+def _tokens_of(result: Result, summary: Summary) -> int:
+    return dict(zip(result.settings.documents, result.settings.document_tokens, strict=True))[summary.document]
 
 
 def _label(row: StepSummary, document: str) -> str:

@@ -13,8 +13,11 @@ TOKENS = 1330
 KV_BYTES = 16384
 _HIT = 1280
 # By the tier that answers: C, H, L and retrieved of the log line, and the counters.
-_LOGGED = {Tier.NONE: (0, 0, 0, 0), Tier.VRAM: (_HIT, _HIT, 0, 0)}
-_COUNTED = {Tier.NONE: Counters(TOKENS, 0, TOKENS, 0), Tier.VRAM: Counters(TOKENS, _HIT, TOKENS - _HIT, 0)}
+_LOGGED: dict[Tier | None, tuple[int, int, int, int]] = {Tier.NONE: (0, 0, 0, 0), Tier.VRAM: (_HIT, _HIT, 0, 0)}
+_COUNTED: dict[Tier | None, Counters] = {
+    Tier.NONE: Counters(TOKENS, 0, TOKENS, 0),
+    Tier.VRAM: Counters(TOKENS, _HIT, TOKENS - _HIT, 0),
+}
 _LOADED, _LOAD_COUNTED = (0, _HIT, _HIT, _HIT), Counters(TOKENS, 0, TOKENS, _HIT)
 
 
@@ -30,7 +33,7 @@ def evidence(step: Step, with_log: bool = True) -> Evidence:
 
 def mp_evidence(step: Step) -> Evidence:
     """The same with LMCache's server. A GPU hit is looked up too, and lies in RAM."""
-    l1, l2 = {Tier.NONE: (0, 0), Tier.SSD: (0, 5)}.get(step.tier, (5, 0))
+    l1, l2 = (0, 0) if step.tier is Tier.NONE else (0, 5) if step.tier is Tier.SSD else (5, 0)
     moved = _HIT if step.is_reuse else 0
     store_s = 0.01 if step is Step.COLD else 0.0
     log = ServerLog("Prefetch …", l1 + l2, l1, l2, 0.02, moved, 0.014, 0, store_s)
