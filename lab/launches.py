@@ -106,7 +106,7 @@ def launches(
     return group
 
 
-def process_groups(preset: Preset, pool: Pool, planned: Sequence[Launch]) -> list[list[Launch]]:
+def process_groups(preset: Preset, pool: Pool, l1_gib: float, planned: Sequence[Launch]) -> list[list[Launch]]:
     """Processes that are up at once. On CPUs both arms are, and take turns, which cancels drift, where memory holds
     both; a GPU's memory is for one of them.
 
@@ -115,7 +115,8 @@ def process_groups(preset: Preset, pool: Pool, planned: Sequence[Launch]) -> lis
     """
     engines = sum(launch.program is Program.ENGINE for launch in planned)
     if preset.engine != "cuda":
-        if engines_that_fit(pool.total_bytes + _weight_bytes(preset)) >= engines:
+        more_l1_bytes = max(0.0, l1_gib - _MIN_L1_GIB) * GIB
+        if engines_that_fit(pool.total_bytes + _weight_bytes(preset) + more_l1_bytes) >= engines:
             return [list(planned)]
         say("memory holds one engine at a time: the arms run one after the other, and drift would show")
     return [group for arm in Arm if (group := [launch for launch in planned if launch.arm is arm])]

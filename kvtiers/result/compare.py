@@ -1,6 +1,6 @@
 """Runs side by side: a column each, a row a step."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from kvtiers.ledger.tiers import Tier
 from kvtiers.result.schema import Result, Spread, Summary
@@ -8,16 +8,23 @@ from kvtiers.result.steps import Arm, Step
 from kvtiers.units import format_seconds
 from kvtiers.words import text
 
+# The committed runs of both wirings, each at two lengths.
+WIRINGS = ("cpu-tiny", "cpu-tiny-in-process", "cpu-tiny-long", "cpu-tiny-long-in-process")
 
-def side_by_side(results: Mapping[str, Result], language: str) -> list[list[str]]:
+
+def side_by_side(results: Sequence[Result], language: str) -> list[list[str]]:
     """TTFT of each step: median, smallest to largest, how many times faster than cold. The first row holds the heads.
 
     Args:
-        results: by column; of each the first document counts.
+        results: a column each; the first document counts.
         language: one of kvtiers.words.LANGUAGES.
     """
-    rows = [[text("report.step", language, {}), *results]]
-    summaries = [result.summary for result in results.values()]
+    heads = [
+        text(f"report.column.{result.lmcache_mode}", language, {"tokens": result.settings.document_tokens[0]})
+        for result in results
+    ]
+    rows = [[text("report.step", language, {}), *heads]]
+    summaries = [result.summary for result in results]
     for arm in Arm:
         for step in Step:
             if any(summary.step(arm, step) for summary in summaries):

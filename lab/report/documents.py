@@ -5,7 +5,7 @@ python -m lab.report.documents
 
 import re
 
-from kvtiers.result.compare import side_by_side
+from kvtiers.result.compare import WIRINGS, side_by_side
 from kvtiers.result.schema import Result, ReuseParts, read_result
 from kvtiers.result.steps import Arm, Step
 from kvtiers.units import format_seconds
@@ -19,7 +19,6 @@ DOCUMENTS = {
     "docs/lab.zh-TW.md": "zh-TW",
 }
 _BLOCK = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-_RUNS = ("cpu-tiny", "cpu-tiny-in-process", "cpu-tiny-long", "cpu-tiny-long-in-process")
 
 
 def main() -> None:
@@ -30,7 +29,7 @@ def main() -> None:
 
 def documented(name: str) -> str:
     """A document as it should be, its blocks filled from the reference runs."""
-    runs = [read_result((RESULTS / "reference" / f"{run}.json").read_text(encoding="utf-8")) for run in _RUNS]
+    runs = [read_result((RESULTS / "reference" / f"{run}.json").read_text(encoding="utf-8")) for run in WIRINGS]
     language = DOCUMENTS[name]
     blocks = {
         "headline": _headline(runs[0], language),
@@ -47,11 +46,7 @@ def _headline(run: Result, language: str) -> str:
 
 
 def _steps(runs: list[Result], language: str) -> str:
-    columns = {
-        text(f"report.column.{run.lmcache_mode}", language, {"tokens": run.settings.document_tokens[0]}): run
-        for run in runs
-    }
-    head, *rows = side_by_side(columns, language)
+    head, *rows = side_by_side(runs, language)
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join([_setup(runs[0], language), "", *("| " + " | ".join(line) + " |" for line in lines)])
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kvtiers.model.naive import compare
 from kvtiers.model.public import public_models
+from kvtiers.result.compare import WIRINGS, side_by_side
 from kvtiers.result.schema import Result, read_result
 from kvtiers.settings.version_pairs import known_pairs
 from kvtiers.units import format_bytes, format_seconds
@@ -20,11 +21,12 @@ SHORT = 12
 """Letters of a cell that stays on one line: Chinese may break between any two."""
 
 
-def tables(result_path: Path, words: Mapping[str, str], language: str) -> dict[str, Callable[[], str]]:
+def tables(results: Path, words: Mapping[str, str], language: str) -> dict[str, Callable[[], str]]:
     """Every table by name, in one language (``words``: the site's strings, for headings)."""
     return {
         "kv-comparison": partial(_comparison, words),
-        "lab-steps": lambda: _steps(read_result(result_path.read_text(encoding="utf-8")), words, language),
+        "lab-steps": lambda: _steps(_read(results, "cpu-tiny"), words, language),
+        "lab-wirings": lambda: _wirings(results, language),
         "version-pairs": partial(version_pairs, words),
     }
 
@@ -37,6 +39,15 @@ def _comparison(words: Mapping[str, str]) -> str:
         row = compare(name, models[name], COMPARED_TOKENS)
         sizes = (row.hidden_size_bytes, row.kv_heads_bytes, row.kept_bytes, row.reserved_bytes)
         rows.append([name, *map(format_bytes, sizes)])
+    return _table(heads, rows)
+
+
+def _read(results: Path, name: str) -> Result:
+    return read_result((results / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def _wirings(results: Path, language: str) -> str:
+    heads, *rows = side_by_side([_read(results, name) for name in WIRINGS], language)
     return _table(heads, rows)
 
 
