@@ -14,7 +14,7 @@ REFERENCE = lab/results/reference/cpu-tiny
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-lab: look-lab $(STAMP) ## set up a real engine, run the experiment, print the verdict (LONG=1: one 8k-token document as well)
+lab: look-lab $(STAMP) ## set up a real engine, run the experiment, say what it shows (LONG=1: one 8k-token document as well)
 	@$(PY) -m lab run
 ifdef LONG
 	@$(PY) -m lab run $(LONG_RUN) --output lab/results/latest-long.json

@@ -194,36 +194,51 @@ def test_documents_have_a_row_each_and_one_too_long_starts_nothing(tmp_path: Pat
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
-    """An engine with LMCache that 'somebody else' started."""
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Process]]:
+    """LMCache's server and an engine that 'somebody else' started."""
     directory = tmp_path_factory.mktemp("server")
-    wanted = LocalRun(PRESETS["tiny"], Knobs(control=False), lmcache_mode=LMCacheMode.IN_PROCESS)
-    # Unix sockets need a short path, shorter than a test's own directory.
-    with run_directory(Path(tempfile.gettempdir())) as sockets, reserved_ports(1) as ports:
-        group = launches(wanted, pool_of(wanted), Directories(directory / "chunks", sockets), ports, direct_io=True)
-        with running(group, directory, START_TIMEOUT_S) as (engine,):
-            yield engine
+    wanted = LocalRun(PRESETS["tiny"], Knobs(control=False))
+    with (
+        run_directory(DEFAULT_CACHE_ROOT) as chunks,
+        # Unix sockets need a short path, shorter than a test's own directory.
+        run_directory(Path(tempfile.gettempdir())) as sockets,
+        reserved_ports(wanted.ports) as ports,
+    ):
+        group = launches(wanted, pool_of(wanted), Directories(chunks, sockets), ports, direct_io=True)
+        with running(group, directory, START_TIMEOUT_S) as processes:
+            yield processes
 
 
-@pytest.mark.parametrize("with_log", [True, False])
-def test_a_foreign_server_is_measured_and_its_evidence_named(server: Process, with_log: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("given", "late"),
+    [
+        (("server", "log"), [Step.CPU_HIT, Step.SSD_REUSE]),
+        (("server",), [Step.CPU_HIT, Step.SSD_REUSE]),
+        ((), [Step.REUSE]),
+    ],
+)
+def test_a_foreign_engines_tiers_are_named_only_where_lmcaches_server_tells(
+    started: list[Process], given: tuple[str, ...], late: list[Step], tmp_path: Path
+) -> None:
     output = tmp_path / "result.json"
-    log = ("--log", str(server.log_path)) if with_log else ()
-    seed = "1" if with_log else "2"
-    run = lab("--url", server.url, *log, "--seed", seed, "--repeats", "1", "--output", str(output))
+    server, engine = started
+    options = {"server": ("--server", server.url), "log": ("--log", str(server.log_path))}
+    chosen = [word for name in given for word in options[name]]
+    run = lab("--url", engine.url, *chosen, "--seed", str(len(given)), "--repeats", "1", "--output", str(output))
     out, err = run.communicate()
     assert run.returncode == 0, out + err
     result = read_result(output.read_text())
     assert (result.mode, result.valid, result.settings.pool_tokens) == (Mode.URL, True, 2688)
-    assert all(bool(sample.evidence.log) is with_log for sample in result.samples)
-    assert ("Evidence is from /metrics alone" in out) is not with_log
+    assert [sample.step for sample in result.samples] == [Step.COLD, Step.GPU_HIT, *late]
+    assert all(bool(sample.evidence.server_log) is ("log" in given) for sample in result.samples)
+    assert ("Evidence is from /metrics alone" in out) is ("log" not in given)
 
 
-def test_a_text_file_goes_through_the_servers_own_tokenizer(server: Process, tmp_path: Path) -> None:
+def test_a_text_file_goes_through_the_servers_own_tokenizer(started: list[Process], tmp_path: Path) -> None:
     text = tmp_path / "report.txt"
     text.write_text(" ".join(f"chapter {number} says nothing new" for number in range(40)), encoding="utf-8")
     output = tmp_path / "result.json"
-    run = lab("--url", server.url, "--document", str(text), "--repeats", "1", "--output", str(output))
+    run = lab("--url", started[-1].url, "--document", str(text), "--repeats", "1", "--output", str(output))
     out, err = run.communicate()
     assert run.returncode == 0, out + err
     result = read_result(output.read_text())
