@@ -17,7 +17,7 @@ from lab.engines.launch import Launch, Storage, engine_threads
 from lab.engines.ports import reserved_ports
 from lab.engines.presets import preset_config
 from lab.engines.process import Process
-from lab.engines.shared_memory import shared_memory
+from lab.engines.shared_memory import require_shared, shared_memory
 from lab.engines.tokenizer import tokenize
 from lab.judge.engine_log import EngineLog
 from lab.judge.server_log import CacheServerLog
@@ -148,6 +148,7 @@ def _targets(started: Sequence[Process], wanted: LocalRun, stage: Stage, clients
             if server is None:
                 target.tiers, target.log = (Tier.SSD,), EngineLog(process.log_path)
             else:
+                require_shared(server.log_path)
                 target.tiers = (Tier.CPU, Tier.SSD)
                 target.cache_server = CacheServer(server.url, CacheServerLog(server.log_path))
                 clients.callback(target.cache_server.close)

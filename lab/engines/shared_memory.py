@@ -29,3 +29,16 @@ def shared_memory(name: str, gib: float) -> Iterator[None]:
         yield
     finally:
         (_FOLDER / f"{_PREFIX}{name}").unlink(missing_ok=True)
+
+
+def require_shared(server_log: Path) -> None:
+    """An engine that cannot open the segment falls back without a word, and then another thing is measured.
+
+    Raises:
+        LabError: when it did.
+    """
+    if "Using pickle non-GPU transfer strategy" in server_log.read_text(errors="replace"):
+        raise LabError(
+            "the engine could not open the memory that LMCache's server shares, and sends KV through a socket: "
+            f"{server_log}"
+        )
