@@ -84,14 +84,8 @@ def _(say):
         label=say("CPU RAM for KV (GiB, all ranks)", "給 KV 的 CPU RAM（所有卡合計，GiB）"),
         show_value=True,
     )
-    disk_gib = mo.ui.slider(
-        0,
-        2000,
-        10,
-        value=100,
-        label=say("Limit of the lower tier (GiB, all ranks)", "下一層的上限（所有卡合計，GiB）"),
-        show_value=True,
-    )
+    _limit = say("Limit of the lower tier (GiB, all ranks)", "下一層的上限（所有卡合計，GiB）")
+    disk_gib = mo.ui.slider(0, 2000, 10, value=100, label=_limit, show_value=True)
     disk_path = mo.ui.text("/mnt/nvme/lmcache", label=say("Directory on the drive", "硬碟上的目錄"))
     redis_url = mo.ui.text(Plan.redis_url, label=say("Address of Redis", "Redis 的位址"))
     s3_url = mo.ui.text(Plan.s3_url, label=say("Address of the S3 bucket", "S3 儲存貯體的位址"), full_width=True)
