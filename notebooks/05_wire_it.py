@@ -27,7 +27,7 @@ with app.setup:
     from kvtiers.notebook import refuse, speaker
     from kvtiers.settings.advise import files, place_notes, proof
     from kvtiers.settings.version_pairs import LMCacheMode, known_pair
-    from kvtiers.settings.wiring import Plan, Platform, Wiring
+    from kvtiers.settings.wiring import Plan, Wiring
     from kvtiers.words import text as doctor_text
 
 
@@ -72,12 +72,7 @@ def _(say):
     wiring = mo.ui.dropdown(
         _wirings, value=say("MP mode: RAM and a drive", "MP 模式：RAM 加硬碟"), label=say("What to wire", "要接哪些層")
     )
-    platform = mo.ui.dropdown(
-        {"CUDA": Platform.CUDA, "WSL2": Platform.WSL2, "CPU": Platform.CPU},
-        value="CUDA",
-        label=say("vLLM runs on", "vLLM 跑在"),
-    )
-    tensor_parallel = mo.ui.slider(
+    ranks = mo.ui.slider(
         steps=[1, 2, 4, 8], value=1, label=say("Tensor-parallel ranks", "張量平行的卡數"), show_value=True
     )
     model = mo.ui.text("Qwen/Qwen3-8B", label=say("Model", "模型"))
@@ -89,67 +84,34 @@ def _(say):
         label=say("CPU RAM for KV (GiB, all ranks)", "給 KV 的 CPU RAM（所有卡合計，GiB）"),
         show_value=True,
     )
-    disk_gib = mo.ui.slider(
-        0,
-        2000,
-        10,
-        value=100,
-        label=say("Limit of the lower tier (GiB, all ranks)", "下一層的上限（所有卡合計，GiB）"),
-        show_value=True,
-    )
+    _limit = say("Limit of the lower tier (GiB, all ranks)", "下一層的上限（所有卡合計，GiB）")
+    disk_gib = mo.ui.slider(0, 2000, 10, value=100, label=_limit, show_value=True)
     disk_path = mo.ui.text("/mnt/nvme/lmcache", label=say("Directory on the drive", "硬碟上的目錄"))
     redis_url = mo.ui.text(Plan.redis_url, label=say("Address of Redis", "Redis 的位址"))
     s3_url = mo.ui.text(Plan.s3_url, label=say("Address of the S3 bucket", "S3 儲存貯體的位址"), full_width=True)
     s3_region = mo.ui.text(Plan.s3_region, label=say("Its region", "所在區域"))
-    return (
-        chunk_tokens,
-        cpu_gib,
-        disk_gib,
-        disk_path,
-        model,
-        platform,
-        redis_url,
-        s3_region,
-        s3_url,
-        tensor_parallel,
-        wiring,
-    )
+    return chunk_tokens, cpu_gib, disk_gib, disk_path, model, ranks, redis_url, s3_region, s3_url, wiring
 
 
 @app.cell
-def _(
-    chunk_tokens, cpu_gib, disk_gib, disk_path, model, platform, redis_url, s3_region, s3_url, tensor_parallel, wiring
-):
+def _(chunk_tokens, cpu_gib, disk_gib, disk_path, model, ranks, redis_url, s3_region, s3_url, wiring):
     of_this_wiring = {
-        Wiring.MP_RAM: [platform, chunk_tokens, cpu_gib],
-        Wiring.MP_DRIVE: [platform, chunk_tokens, cpu_gib, disk_path],
-        Wiring.MP_REDIS: [platform, chunk_tokens, cpu_gib, redis_url],
-        Wiring.MP_S3: [platform, chunk_tokens, cpu_gib, s3_url, s3_region, disk_gib],
+        Wiring.MP_RAM: [chunk_tokens, cpu_gib],
+        Wiring.MP_DRIVE: [chunk_tokens, cpu_gib, disk_path],
+        Wiring.MP_REDIS: [chunk_tokens, cpu_gib, redis_url],
+        Wiring.MP_S3: [chunk_tokens, cpu_gib, s3_url, s3_region, disk_gib],
         Wiring.VLLM_TIERING: [cpu_gib, disk_path],
         Wiring.IN_PROCESS_RAM: [chunk_tokens, cpu_gib],
         Wiring.IN_PROCESS_DISK: [chunk_tokens, cpu_gib, disk_path, disk_gib],
         Wiring.IN_PROCESS_DISK_ONLY: [chunk_tokens, disk_path, disk_gib],
         Wiring.IN_PROCESS_DIRECTORY: [chunk_tokens, cpu_gib, disk_path],
     }
-    mo.vstack([wiring, model, tensor_parallel, *of_this_wiring[wiring.value]])
+    mo.vstack([wiring, model, ranks, *of_this_wiring[wiring.value]])
     return
 
 
 @app.cell
-def _(
-    chunk_tokens,
-    cpu_gib,
-    disk_gib,
-    disk_path,
-    model,
-    platform,
-    redis_url,
-    s3_region,
-    s3_url,
-    say,
-    tensor_parallel,
-    wiring,
-):
+def _(chunk_tokens, cpu_gib, disk_gib, disk_path, model, ranks, redis_url, s3_region, s3_url, say, wiring):
     needs_limit = wiring.value in (Wiring.IN_PROCESS_DISK, Wiring.IN_PROCESS_DISK_ONLY)
     no_limit = say.md(
         """
@@ -171,8 +133,7 @@ def _(
         s3_url=s3_url.value,
         s3_region=s3_region.value,
         chunk_tokens=chunk_tokens.value,
-        tensor_parallel=tensor_parallel.value,
-        platform=platform.value,
+        tensor_parallel=ranks.value,
     )
     try:
         to_paste = files(plan)

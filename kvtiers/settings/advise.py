@@ -68,7 +68,9 @@ class Served:
     @property
     def tier_bytes(self) -> float:
         """KV bytes per token in a tier: the GPU's unless said otherwise."""
-        return self.tier_bytes_per_token or self.kv_bytes_per_token
+        if self.tier_bytes_per_token is None:
+            return self.kv_bytes_per_token
+        return positive("tier_bytes_per_token", self.tier_bytes_per_token)
 
 
 @dataclass(frozen=True)

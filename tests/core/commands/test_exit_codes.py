@@ -53,6 +53,8 @@ def test_fine_and_findings(
         [*PLAN, "--cpu-ram-gib", "nan"],
         [*PLAN, "--tp", "0"],
         [*PLAN, "--vllm", "latest"],
+        [*PLAN, "--tier-kv-bytes-per-token", "0"],
+        [*PLAN, "--wiring", "vllm_tiering", "--platform", "cpu"],
         [*PLAN, "--drive", "relative"],
         [*WORTH, "--repeated", "2"],
         [*WORTH, "--repeated", "0.5", "--chunk-size", "0"],
