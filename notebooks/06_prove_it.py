@@ -120,10 +120,11 @@ def _(result, say):
 
 
 @app.cell
-def _(LANGUAGE, result, say):
+def _(LANGUAGE, result):
     def row_name(row, document):
-        names = [words(key, LANGUAGE, {}) for key in (f"step.{row.step}", f"arm.{row.arm}")]
-        return say(", ", "，").join([*names, *([document] if len(result.summaries) > 1 else [])])
+        step, arm = (words(key, LANGUAGE, {}) for key in (f"step.{row.step}", f"arm.{row.arm}"))
+        name = words("report.row", LANGUAGE, {"step": step, "arm": arm})
+        return f"{name} ({document})" if len(result.summaries) > 1 else name
 
     return (row_name,)
 

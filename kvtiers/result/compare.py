@@ -28,8 +28,10 @@ def side_by_side(results: Sequence[Result], language: str) -> list[list[str]]:
     for arm in Arm:
         for step in Step:
             if any(summary.step(arm, step) for summary in summaries):
-                name = ", ".join(text(key, language, {}) for key in (f"step.{step}", f"arm.{arm}"))
-                rows.append([name, *(_cell(summary, arm, step) for summary in summaries)])
+                names = {"step": text(f"step.{step}", language, {}), "arm": text(f"arm.{arm}", language, {})}
+                rows.append(
+                    [text("report.row", language, names), *(_cell(summary, arm, step) for summary in summaries)]
+                )
     return rows
 
 
@@ -44,7 +46,8 @@ def _cell(summary: Summary, arm: Arm, step: Step) -> str:
     row, cold = summary.step(arm, step), summary.step(arm, Step.COLD)
     if row is None:
         return "–"
-    shown = f"{format_seconds(row.ttft.median_s)} ({spread_text(row.ttft)})"
+    spread = f" ({spread_text(row.ttft)})" if row.samples > 1 else ""
+    shown = format_seconds(row.ttft.median_s) + spread
     if cold is None or step.tier is Tier.NONE:
         return shown
     return f"{shown}, {cold.ttft.median_s / row.ttft.median_s:.1f}x"
