@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
@@ -13,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kvtiers.errors import KvtiersError
-from kvtiers.result.schema import read_result
+from kvtiers.result.schema import Result, read_result
 from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.units import format_bytes, positive
 from lab.engines.install import set_up
@@ -126,38 +127,28 @@ def run(
                 "--url measures a server as it is: --preset, --model, --page-cache, --restart and --dry-run do not go "
                 "with it"
             )
-        outcome.check_writable(output)
-        result = run_url(UrlRun(url, knobs, server, log, documents))
-    elif log is not None or server is not None:
+        _measure(lambda: run_url(UrlRun(url, knobs, server, log, documents)), output)
+        return
+    if log is not None or server is not None:
         raise LabError("--server and --log go with --url; the lab starts its own server and reads its own logs")
-    else:
-        chosen = choose(preset, model, _engine(engine))
-        if restart and wiring is LMCacheMode.IN_PROCESS:
-            raise LabError("--restart needs --wiring mp: LMCache inside the engine finds no file again after a restart")
-        local = LocalRun(
-            preset=chosen,
-            knobs=knobs,
-            document_paths=documents,
-            cache_root=cache_dir,
-            port=port,
-            start_timeout_s=start_timeout,
-            drive_gb_per_s=drive_gb_per_s,
-            lmcache_mode=wiring,
-            known_bad=known_bad,
-        )
-        if dry_run_only:
-            for launch in dry_run(local):
-                _out.print(f"# {launch.name}\n{launch.shell()}\n", markup=False, soft_wrap=True)
-            return
-        outcome.check_writable(output)
-        set_up(chosen.engine, chosen)
-        result = run_local(local)
-    outcome.write(result, output)
-    save_chart(result, output.with_suffix(".png"))
-    show(result, _out)
-    say(f"written: {output} and {output.with_suffix('.png').name}")
-    if not result.valid:
-        raise typer.Exit(1)
+    if restart and wiring is LMCacheMode.IN_PROCESS:
+        raise LabError("--restart needs --wiring mp: LMCache inside the engine finds no file again after a restart")
+    local = LocalRun(
+        preset=choose(preset, model, _engine(engine)),
+        knobs=knobs,
+        document_paths=documents,
+        cache_root=cache_dir,
+        port=port,
+        start_timeout_s=start_timeout,
+        drive_gb_per_s=drive_gb_per_s,
+        lmcache_mode=wiring,
+        known_bad=known_bad,
+    )
+    if dry_run_only:
+        for launch in dry_run(local):
+            _out.print(f"# {launch.name}\n{launch.shell()}\n", markup=False, soft_wrap=True)
+        return
+    _measure(lambda: _set_up_and_run(local), output)
 
 
 @app.command()
@@ -229,6 +220,23 @@ def main() -> None:
         _fail(str(error), 1)
     except _Interrupted:
         _fail("interrupted: the engines are stopped, no result was written", INTERRUPTED)
+
+
+def _set_up_and_run(wanted: LocalRun) -> Result:
+    set_up(wanted.preset.engine, wanted.preset)
+    return run_local(wanted)
+
+
+def _measure(run: Callable[[], Result], output: Path) -> None:
+    """Result file, chart and table of a run; exit code 1 where it proves nothing."""
+    outcome.check_writable(output)
+    result = run()
+    outcome.write(result, output)
+    save_chart(result, output.with_suffix(".png"))
+    show(result, _out)
+    say(f"written: {output} and {output.with_suffix('.png').name}")
+    if not result.valid:
+        raise typer.Exit(1)
 
 
 def _engine(name: str) -> str:

@@ -15,14 +15,10 @@ def summarize(
     drive_gb_per_s: float | None = None,
     drive_source: str = "",
 ) -> Summary:
-    """Fold the samples of one document into a Summary.
+    """Fold the samples of one document, of any arm, into a Summary; a ratio whose steps are missing is None.
 
-    Args:
-        samples: any number, of any document and arm; a ratio whose steps are missing is None.
-        document: its name.
-        kv_bytes_per_token: from the model's config.json; no ceiling without it.
-        drive_gb_per_s: the drive's measured read bandwidth (decimal GB/s); no ceiling without it.
-        drive_source: how that bandwidth was measured.
+    No ceiling without ``kv_bytes_per_token`` and ``drive_gb_per_s``, the drive's measured read bandwidth (decimal);
+    ``drive_source``: how that was measured.
     """
     samples = [sample for sample in samples if sample.document == document]
     steps = tuple(
@@ -32,13 +28,8 @@ def summarize(
         if (group := [sample for sample in samples if (sample.arm, sample.step) == (arm, step)])
     )
     ttft = {(row.arm, row.step): row.ttft.median_s for row in steps}
-    cold = ttft.get((Arm.LMCACHE, Step.COLD))
-
-    def cold_over(step: Step) -> float | None:
-        return _ratio(cold, ttft.get((Arm.LMCACHE, step)))
-
-    speedup = cold_over(Step.SSD_REUSE)
-    prefill_tokens_per_s = _prefill_rate(samples)
+    cold, reuse = (ttft.get((Arm.LMCACHE, step)) for step in (Step.COLD, Step.SSD_REUSE))
+    prefill_tokens_per_s, speedup = _prefill_rate(samples), _ratio(cold, reuse)
     ceiling = None
     if kv_bytes_per_token and drive_gb_per_s and prefill_tokens_per_s and speedup:
         limit = ceiling_speedup(prefill_tokens_per_s, kv_bytes_per_token, drive_gb_per_s)
@@ -46,13 +37,11 @@ def summarize(
     return Summary(
         document=document,
         steps=steps,
-        cold_over_gpu_hit=cold_over(Step.GPU_HIT),
-        cold_over_cpu_hit=cold_over(Step.CPU_HIT),
+        cold_over_gpu_hit=_ratio(cold, ttft.get((Arm.LMCACHE, Step.GPU_HIT))),
+        cold_over_cpu_hit=_ratio(cold, ttft.get((Arm.LMCACHE, Step.CPU_HIT))),
         cold_over_ssd_reuse=speedup,
-        cold_over_ssd_after_restart=cold_over(Step.SSD_AFTER_RESTART),
-        evicted_recompute_over_ssd_reuse=_ratio(
-            ttft.get((Arm.CONTROL, Step.EVICTED_RECOMPUTE)), ttft.get((Arm.LMCACHE, Step.SSD_REUSE))
-        ),
+        cold_over_ssd_after_restart=_ratio(cold, ttft.get((Arm.LMCACHE, Step.SSD_AFTER_RESTART))),
+        evicted_recompute_over_ssd_reuse=_ratio(ttft.get((Arm.CONTROL, Step.EVICTED_RECOMPUTE)), reuse),
         cold_over_control_cold=_ratio(cold, ttft.get((Arm.CONTROL, Step.COLD))),
         store_s=_store_s(samples),
         prefill_tokens_per_s=prefill_tokens_per_s,
