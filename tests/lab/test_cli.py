@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kvtiers.result.schema import dump
+from kvtiers.result.compare import spread_text
+from kvtiers.result.schema import dump, read_result
+from kvtiers.units import format_seconds
 from lab.paths import REPOSITORY
 from tests.core.builders import mp_evidence, result, with_sample
 
@@ -39,6 +41,16 @@ def test_show_prints_the_table_and_the_verdict(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "own 0 L1 0 L2 1280 loaded 1280" in done.stdout
     assert "SSD reuse: 11.2x faster to the first token than cold" in done.stdout
+
+
+@pytest.mark.parametrize("run", ["cpu-tiny", "cpu-tiny-long", "cpu-tiny-in-process"])
+def test_no_figure_is_cut_where_a_line_has_80_columns(run: str) -> None:
+    done = lab("show", str(REPOSITORY / "lab" / "results" / "reference" / f"{run}.json"))
+    result = read_result((REPOSITORY / "lab" / "results" / "reference" / f"{run}.json").read_text())
+    assert "…" not in done.stdout
+    for row in result.summary.steps:
+        assert f" {format_seconds(row.ttft.median_s)} " in done.stdout
+        assert spread_text(row.ttft) in done.stdout
 
 
 def test_a_corrupt_result_is_one_message(tmp_path: Path) -> None:
