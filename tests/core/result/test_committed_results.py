@@ -53,7 +53,6 @@ def test_runs_with_and_without_the_page_cache_differ_in_that_alone(name: str) ->
     assert drive is not None
     assert memory is not None
     assert drive.samples == memory.samples == result.settings.repeats
-    assert memory.ttft.median_s < drive.ttft.median_s
 
 
 def test_the_published_table_is_marked_as_reported() -> None:
