@@ -3,8 +3,6 @@
 Lessons and notebooks in, a folder of static files out. Needs the package registries; no browser, no GPU.
 """
 
-from __future__ import annotations
-
 import argparse
 import errno
 import hashlib
@@ -19,9 +17,13 @@ from pathlib import Path
 
 from course.children import ChildError, children
 from course.compress import Compressor
+from course.downloads import load_downloads
 from course.errors import CourseError, NoSpaceError
-from course.frontend import Frontend, build_frontend
-from course.notebooks import (
+from course.fetch import fetch
+from course.lessons.pages import LANGUAGES, Pages
+from course.lessons.reading import load_reading, write_reading
+from course.lessons.search import write_index, write_library
+from course.notebooks.export import (
     Notebook,
     export_notebooks,
     find_notebooks,
@@ -30,14 +32,11 @@ from course.notebooks import (
     with_wheel,
     write_pages,
 )
+from course.notebooks.frontend import Frontend, build_frontend
+from course.notebooks.poster import save_views
+from course.notebooks.runtime import build_runtime
+from course.notebooks.share import write_pictures
 from course.notices import write_notices
-from course.pages import LANGUAGES, Pages
-from course.poster import save_views
-from course.reading import load_reading, write_reading
-from course.runtime import build_runtime
-from course.search import write_index, write_library
-from course.share import write_pictures
-from course.sources import fetch, load_sources
 from course.steps import Steps, steps
 from course.workers import marimo_workers
 
@@ -135,9 +134,9 @@ class Build:
         self.compressor.add(out)
 
     def _fetch(self) -> None:
-        sources = load_sources(SITE / "runtime" / "sources.json")
-        with self.shown.step("fetch", len(sources)) as bar:
-            fetch(sources, self.cache / "downloads", bar.advance)
+        downloads = load_downloads(SITE / "runtime" / "downloads.json")
+        with self.shown.step("fetch", len(downloads)) as bar:
+            fetch(downloads, self.cache / "downloads", bar.advance)
 
     def _write_runtime(self, name: str, fetched: Future[None]) -> None:
         """The browser's Python, built anew unless nothing it is made of has changed."""
@@ -203,7 +202,7 @@ def _runtime_name() -> str:
     """The runtime's folder: named by what it is made of, since browsers keep its files for good."""
     inputs = [
         *sorted((SITE / "runtime").iterdir()),
-        SITE / "course" / "runtime.py",
+        SITE / "course" / "notebooks" / "runtime.py",
         *sorted(path for path in (PROJECT / "kvtiers").rglob("*") if "__pycache__" not in path.parts),
     ]
     inputs += find_notebooks(PROJECT / "notebooks")

@@ -5,8 +5,6 @@ Both are served from this machine and opened in the same Chromium, taking turns.
 It is made from the same packages, unchanged; the command itself needs marimo's hosted lock file.
 """
 
-from __future__ import annotations
-
 import argparse
 import email
 import hashlib
@@ -24,8 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import serve
-from course.notebooks import export_with_marimo, without_header
-from course.sources import fetch, load_sources, unpack_tar
+from course.downloads import load_downloads, unpack_tar
+from course.fetch import fetch
+from course.notebooks.export import export_with_marimo, without_header
 from course.workers import marimo_workers
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -69,7 +68,7 @@ def build_stock(folder: Path, cache: Path) -> None:
     """marimo's own export of the notebook, with a plain Pyodide folder beside it."""
     shutil.rmtree(folder, ignore_errors=True)
     pyodide = folder / "pyodide"
-    files = fetch(load_sources(SITE / "runtime" / "sources.json"), cache / "downloads")
+    files = fetch(load_downloads(SITE / "runtime" / "downloads.json"), cache / "downloads")
     with tempfile.TemporaryDirectory() as work:
         notebook = PROJECT / "notebooks" / f"{LESSON.replace('-', '_')}.py"
         source = Path(work) / notebook.name

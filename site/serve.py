@@ -3,8 +3,6 @@
 Sends the .br or .gz file beside a file when the browser takes it, and lets the browser keep what never changes.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import mimetypes

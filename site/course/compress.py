@@ -1,7 +1,5 @@
 """Writes FILE.br and FILE.gz beside what compresses well, so that the server has nothing to compute."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import shutil

@@ -1,7 +1,5 @@
 """The build's steps as a reader of the terminal sees them: each with its progress, its seconds, and the total."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ Start-up in the browser is bound by the CPU, not by the network. So: modules are
 into the one archive Pyodide reads anyway, and what a lesson never imports stays out.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -15,8 +13,9 @@ from pathlib import Path
 from fontTools.subset import Options, Subsetter  # type: ignore[import-untyped]
 from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
 
+from course.downloads import load_downloads, unpack_tar
+from course.fetch import fetch
 from course.node import run_node
-from course.sources import fetch, load_sources, unpack_tar
 from course.steps import Steps
 
 COMPILED = ("msgspec", "numpy", "matplotlib", "contourpy", "kiwisolver", "pillow")
@@ -56,7 +55,7 @@ def build_runtime(site: Path, package: Path, notebooks: Path, cache: Path, out: 
     `rest.bin`, which is only fetched when a notebook imports something that is not in the image. A browser that the
     image does not fit gets `plain.bin` instead: all of Python's files.
     """
-    files = fetch(load_sources(site / "runtime" / "sources.json"), cache / "downloads")
+    files = fetch(load_downloads(site / "runtime" / "downloads.json"), cache / "downloads")
     core, work = cache / "pyodide", cache / "work"
     for folder in (core, work, out):
         shutil.rmtree(folder, ignore_errors=True)

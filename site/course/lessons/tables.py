@@ -1,7 +1,5 @@
 """The tables that kvtiers fills: sizes by four ways of counting, the lab's measured steps, version pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from html import escape

@@ -5,8 +5,6 @@ taken out of a committed result file, so that it can't go stale; a measured valu
 that measures it. A page refers to it as ``{claim}`id` ``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from course.errors import CourseError
-from course.records import load_yaml
+from course.lessons.data import load_yaml
 from kvtiers.errors import KvtiersError
 from kvtiers.result.evidence import Step
 from kvtiers.result.schema import Arm, Result, read_result

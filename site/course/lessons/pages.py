@@ -1,7 +1,5 @@
 """Loads the lessons, and writes pages from the templates with Jinja2."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -12,10 +10,10 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from course.errors import CourseError
-from course.length import reading_minutes
+from course.lessons.length import reading_minutes
+from course.lessons.quiz import Question, load_quiz
+from course.lessons.text import Text, anchors_of, with_anchors
 from course.policy import with_policy
-from course.quiz import Question, load_quiz
-from course.text import Text, anchors_of, with_anchors
 
 LANGUAGES = ("en", "zh-TW")
 LOCALES = {"en": "en_US", "zh-TW": "zh_TW"}

@@ -1,7 +1,5 @@
 """Reads the course's YAML files and checks them against the JSON Schemas beside this file."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 Charts and text stay as they are; marimo's controls become locked native ones of the same look and value.
 """
 
-from __future__ import annotations
-
 import contextlib
 import html
 import importlib.util
@@ -18,7 +16,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from course.errors import CourseError
-from course.notebooks import Notebook
+from course.notebooks.export import Notebook
 from course.steps import Steps
 
 VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "source", "wbr"})
