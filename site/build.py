@@ -162,7 +162,7 @@ class Build:
         shutil.copytree(notebooks[0].path.parent / "public", self.out / frontend.folder / "public")
         self.compressor.add(self.out / frontend.folder)
         write_pages(notebooks, exported, frontend, runtime, self.out)
-        wheel = f"{self.address}/wheels/{_wheel(self.out / 'wheels')}"
+        wheel = f"{self.address}/wheels/{build_wheel(self.out / 'wheels')}"
         for notebook in notebooks:
             source = with_wheel(notebook.path.read_text(encoding="utf-8"), wheel)
             (self.out / f"{notebook.folder}.py").write_text(source, encoding="utf-8")
@@ -210,13 +210,14 @@ def _runtime_name() -> str:
     return f"python-{digest}"
 
 
-def _wheel(folder: Path) -> str:
+def build_wheel(folder: Path) -> str:
+    """Write the kvtiers wheel into `folder`; returns its name."""
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
     try:
         children.run(command, folder=PROJECT)
     except ChildError as failure:
         raise CourseError(f"could not build the kvtiers wheel:\n{str(failure)[-2000:]}") from failure
-    return next(folder.glob("*.whl")).name
+    return next(folder.glob("kvtiers-*.whl")).name
 
 
 if __name__ == "__main__":

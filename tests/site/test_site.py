@@ -153,7 +153,7 @@ def test_a_frontend_that_has_moved_and_a_list_without_its_merger_are_named(tmp_p
     with pytest.raises(CourseError, match="no folder assets"):
         build_frontend(tmp_path, "0", tmp_path, tmp_path, tmp_path)
     (tmp_path / "assets").mkdir()
-    with pytest.raises(CourseError, match=r"sources\.json lists 0 files of @rollup/wasm-node"):
+    with pytest.raises(CourseError, match=r"downloads\.json lists 0 files of @rollup/wasm-node"):
         build_frontend(tmp_path, "0", tmp_path, tmp_path, tmp_path)
 
 
