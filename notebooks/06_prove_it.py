@@ -409,10 +409,7 @@ def _(LANGUAGE, pasted_log, say):
 
 @app.cell(hide_code=True)
 def _(say):
-    say.md(
-        "Run it from a clone: `uvx marimo edit --sandbox notebooks/06_prove_it.py`",
-        "從 clone 下來的專案執行：`uvx marimo edit --sandbox notebooks/06_prove_it.py -- --language zh-TW`",
-    )
+    say.from_clone("06_prove_it")
     return
 
 
