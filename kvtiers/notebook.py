@@ -30,9 +30,17 @@ class Say:
         """The text in this language, as marimo shows Markdown."""
         return mo.md(self(english, chinese))
 
-    def slider(self, english: str, chinese: str, *limits: Any, **options: Any) -> mo.ui.slider:
-        """A labelled slider that shows its value; start, stop, step and options as marimo's own takes them."""
-        return mo.ui.slider(*limits, label=self(english, chinese), show_value=True, **options)
+    def slider(
+        self,
+        english: str,
+        chinese: str,
+        start: float | None = None,
+        stop: float | None = None,
+        step: float | None = None,
+        **options: Any,
+    ) -> mo.ui.slider:
+        """A labelled slider that shows its value; ``options`` are marimo's own."""
+        return mo.ui.slider(start, stop, step, label=self(english, chinese), show_value=True, **options)
 
     def dropdown(
         self, english: str, chinese: str, options: Sequence[Any] | dict[str, Any], value: Any = None

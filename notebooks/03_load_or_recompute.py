@@ -115,23 +115,14 @@ def _(at_10k_s, break_even, ceiling_speedup, kv_bytes, prefill_tokens_per_s, say
     break_even_rate = break_even(kv_bytes.value, ssd_gb_per_s.value)
     _recompute_s, _cpu_s, _ssd_s = at_10k_s
     saved_s = _recompute_s - _ssd_s
-    _from_cpu, _rate = format_seconds(_recompute_s - _cpu_s), format_count(break_even_rate)
+    _rate, _from_cpu = format_count(break_even_rate), format_seconds(_recompute_s - _cpu_s)
+    _beside = say(f"SSD; from CPU RAM {_from_cpu}", f"SSD；從 CPU RAM 則省下 {_from_cpu}")
+    _anywhere = say("SSD; whatever the prefix length", "SSD；與前綴長度無關")
+    _beyond = say("faster prefill than this beats the SSD", "prefill 比這更快，就贏過 SSD")
     figures(
-        (
-            format_seconds(saved_s),
-            say("Saved at 10k tokens", "10k token 省下"),
-            say(f"SSD; from CPU RAM {_from_cpu}", f"SSD；從 CPU RAM 則省下 {_from_cpu}"),
-        ),
-        (
-            f"{ceiling:.1f}x",
-            say("Ceiling speedup", "加速上限"),
-            say("SSD; whatever the prefix length", "SSD；與前綴長度無關"),
-        ),
-        (
-            say(f"{_rate} tokens/s", f"{_rate} token/s"),
-            say("Break-even prefill", "損益平衡的 prefill"),
-            say("faster prefill than this beats the SSD", "prefill 比這更快，就贏過 SSD"),
-        ),
+        (format_seconds(saved_s), say("Saved at 10k tokens", "10k token 省下"), _beside),
+        (f"{ceiling:.1f}x", say("Ceiling speedup", "加速上限"), _anywhere),
+        (say(f"{_rate} tokens/s", f"{_rate} token/s"), say("Break-even prefill", "損益平衡的 prefill"), _beyond),
     )
     return break_even_rate, ceiling, saved_s
 
@@ -241,14 +232,11 @@ def _(cold, load, reuse_s, say):
     _from = say("never", "永遠不划算")
     if _tokens is not None:
         _from = say(f"{_tokens:,.0f} tokens loaded", f"載回 {_tokens:,.0f} 個 token 起")
-    _speedups = {format_count(tokens): cold.ttft_s(tokens) / reuse_s(tokens) for tokens in (300, 8000)}
-    figures(
-        (_from, say("Loading wins from", "載回從何時開始划算")),
-        *(
-            (f"{speedup:.1f}x", say(f"Speedup at {tokens} tokens", f"{tokens} 個 token 的加速"))
-            for tokens, speedup in _speedups.items()
-        ),
-    )
+    _speedups = [
+        (f"{cold.ttft_s(tokens) / reuse_s(tokens):.1f}x", say(f"Speedup at {size} tokens", f"{size} 個 token 的加速"))
+        for tokens, size in ((300, "300"), (8000, "8k"))
+    ]
+    figures((_from, say("Loading wins from", "載回從何時開始划算")), *_speedups)
     return
 
 
@@ -278,7 +266,7 @@ def _(say):
 
 @app.cell(hide_code=True)
 def _(say):
-    say.md(
+    _playground = say.md(
         """
         ## Playground
 
@@ -290,6 +278,7 @@ def _(say):
         填入你自己的數字：開啟這份筆記本的可編輯版本，修改下面這一格。
         """,
     )
+    mo.vstack([_playground, say.from_clone("03_load_or_recompute")])
     return
 
 
@@ -301,12 +290,6 @@ def _():
     my_load_rate = my_gb_per_s * 1e9 / my_kv_bytes
     my_ceiling = my_load_rate / my_tokens_per_s
     mo.show_code(f"{my_ceiling:.1f}x", position="above")
-    return
-
-
-@app.cell(hide_code=True)
-def _(say):
-    say.from_clone("03_load_or_recompute")
     return
 
 

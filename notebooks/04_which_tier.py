@@ -60,11 +60,9 @@ def _(say):
         ["fp32", "fp16", "bf16", "fp8"],
         value="fp16",
     )
+    _contexts = [2048, *(8192 << power for power in range(8))]
     context_tokens = say.slider(
-        "Context of one user (tokens)",
-        "一位使用者的上下文（token）",
-        steps=[2048, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576],
-        value=131072,
+        "Context of one user (tokens)", "一位使用者的上下文（token）", steps=_contexts, value=131072
     )
     users = say.slider("Users at once", "同時的使用者數", 1, 50, value=1)
     reused = mo.ui.switch(value=True, label=say("The same prefix comes back", "同一段前綴會再出現"))
@@ -293,13 +291,8 @@ def _(say):
         其他都不動（128k 個 token、一位使用者、10 GiB 可用 VRAM），把 KV 型別改成 fp8。每個 token 從 128 KiB 變成 64 KiB，整段上下文從 16 GiB 變成 8 GiB，判斷器就從 CPU 層改判為 VRAM：一層都不必架。
         """,
     )
-    mo.accordion({say("Exercise 1: what does fp8 change?", "練習 1：fp8 改變了什麼？"): _solution})
-    return
-
-
-@app.cell(hide_code=True)
-def _(say):
-    say.from_clone("04_which_tier")
+    _exercise = mo.accordion({say("Exercise 1: what does fp8 change?", "練習 1：fp8 改變了什麼？"): _solution})
+    mo.vstack([_exercise, say.from_clone("04_which_tier")])
     return
 
 

@@ -60,8 +60,6 @@ def _(say):
 
 @app.cell
 def _(say):
-    tier_names = {Tier.VRAM: say("GPU memory", "GPU 記憶體"), Tier.CPU: "CPU RAM", Tier.SSD: "NVMe"}
-    _places = {name: tier for tier, name in tier_names.items()}
     _optimizers = {
         "Adam": "adam",
         say("Adam, 8-bit states", "Adam，8 位元狀態"): "adam8bit",
@@ -71,66 +69,43 @@ def _(say):
         "Parameters (billions)", "參數量（十億）", steps=[0.5, 1, 3, 7, 8, 13, 32, 70, 180], value=7
     )
     precision = say.dropdown("Precision", "精度", list(PRECISION_BYTES), value="bf16")
-    optimizer = say.dropdown("Optimizer", "最佳化器", _optimizers, value="Adam")
+    optimizer = say.dropdown("Optimizer", "最佳化器", _optimizers)
+    _counts = [1, 2, 4, 8, 16, 32, 64]
     gpus = say.slider(
-        "GPUs (ZeRO stage 3 shares everything)",
-        "GPU 數（ZeRO stage 3 均分一切）",
-        steps=[1, 2, 4, 8, 16, 32, 64],
-        value=1,
+        "GPUs (ZeRO stage 3 shares everything)", "GPU 數（ZeRO stage 3 均分一切）", steps=_counts, value=1
     )
     lora = mo.ui.switch(label=say("LoRA: train 0.5% of the parameters", "LoRA：只訓練 0.5% 的參數"))
-    optimizer_place = say.dropdown(
-        "Optimizer states and gradients live in", "最佳化器狀態與梯度放在", _places, value=tier_names[Tier.CPU]
-    )
-    weights_place = say.dropdown("Weights live in", "權重放在", _places, value=tier_names[Tier.VRAM])
-    cpu_gb_per_s = say.slider("CPU RAM bandwidth (GB/s)", "CPU RAM 頻寬（GB/s）", 10, 200, 10, value=50)
-    ssd_gb_per_s = say.slider("NVMe bandwidth (GB/s)", "NVMe 頻寬（GB/s）", 0.5, 14, 0.5, value=6)
-    mo.vstack(
-        [
-            parameters_b,
-            precision,
-            optimizer,
-            gpus,
-            lora,
-            optimizer_place,
-            weights_place,
-            cpu_gb_per_s,
-            ssd_gb_per_s,
-        ]
-    )
-    return (
-        cpu_gb_per_s,
-        gpus,
-        lora,
-        optimizer,
-        optimizer_place,
-        parameters_b,
-        precision,
-        ssd_gb_per_s,
-        tier_names,
-        weights_place,
-    )
+    mo.vstack([parameters_b, precision, optimizer, gpus, lora])
+    return gpus, lora, optimizer, parameters_b, precision
 
 
 @app.cell
-def _(
-    cpu_gb_per_s,
-    gpus,
-    lora,
-    optimizer,
-    optimizer_place,
-    parameters_b,
-    precision,
-    ssd_gb_per_s,
-    weights_place,
-):
-    training = Training(
-        parameters_b.value * 1e9, precision.value, optimizer.value, gpus.value, 0.005 if lora.value else 1.0
+def _(say):
+    tier_names = {Tier.VRAM: say("GPU memory", "GPU 記憶體"), Tier.CPU: "CPU RAM", Tier.SSD: "NVMe"}
+    _places = {name: tier for tier, name in tier_names.items()}
+    optimizer_place = say.dropdown(
+        "Optimizer states and gradients live in", "最佳化器狀態與梯度放在", _places, value=tier_names[Tier.CPU]
     )
+    weights_place = say.dropdown("Weights live in", "權重放在", _places)
+    cpu_gb_per_s = say.slider("CPU RAM bandwidth (GB/s)", "CPU RAM 頻寬（GB/s）", 10, 200, 10, value=50)
+    ssd_gb_per_s = say.slider("NVMe bandwidth (GB/s)", "NVMe 頻寬（GB/s）", 0.5, 14, 0.5, value=6)
+    mo.vstack([optimizer_place, weights_place, cpu_gb_per_s, ssd_gb_per_s])
+    return cpu_gb_per_s, optimizer_place, ssd_gb_per_s, tier_names, weights_place
+
+
+@app.cell
+def _(gpus, lora, optimizer, parameters_b, precision):
+    _trained = 0.005 if lora.value else 1.0
+    training = Training(parameters_b.value * 1e9, precision.value, optimizer.value, gpus.value, _trained)
+    return (training,)
+
+
+@app.cell
+def _(cpu_gb_per_s, optimizer_place, ssd_gb_per_s, training, weights_place):
     placement = Placement(optimizer_place.value, weights_place.value)
     by_tier = held_by_tier(training, placement)
     transfer_s = transfer_s_per_step(training, placement, {Tier.CPU: cpu_gb_per_s.value, Tier.SSD: ssd_gb_per_s.value})
-    return by_tier, training, transfer_s
+    return by_tier, transfer_s
 
 
 @app.cell
