@@ -102,7 +102,7 @@ def vllm_client(url: str) -> Iterator["subprocess.Popen[str]"]:
 
 
 def report(found: dict[str, list[tuple[float, float]]]) -> int:
-    """The table and the verdict on each target."""
+    """The table, and whether each target is met."""
     table = Table("client", "requests", "TTFT median, ms", "overhead median, ms", "share of cold TTFT")
     overhead = {name: median(client - server for client, server in pairs) for name, pairs in found.items()}
     ttft = {name: median(client for client, _ in pairs) for name, pairs in found.items()}

@@ -403,7 +403,7 @@ def _(LANGUAGE, pasted_log, say):
     )
     _table = mo.md("\n".join([_head, "|:---" + "|---:" * 5 + "|:---|", *asked]))
     requests = _table.style({"overflow-x": "auto", "white-space": "nowrap"})
-    mo.vstack([*map(said, diagnosis.problems or (diagnosis.verdict,)), *([requests] if asked else [])])
+    mo.vstack([*map(said, diagnosis.problems or (diagnosis.conclusion,)), *([requests] if asked else [])])
     return (diagnosis,)
 
 

@@ -48,9 +48,9 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 
 def to_json(diagnosis: Diagnosis, language: str = "en") -> dict[str, Any]:
     """Everything the command knows."""
-    log, start, speeds = diagnosis.log, diagnosis.log.start, diagnosis.speeds
+    log, start, rates = diagnosis.log, diagnosis.log.start, diagnosis.rates
     return {
-        "verdict": diagnosis.verdict.to_json(language),
+        "conclusion": diagnosis.conclusion.to_json(language),
         "problems": [problem.to_json(language) for problem in diagnosis.problems],
         "starts": log.start_count,
         "vllm": start.vllm or None,
@@ -64,9 +64,9 @@ def to_json(diagnosis: Diagnosis, language: str = "en") -> dict[str, Any]:
         "stored_gib": log.stored_gib,
         "retrieved_gib": log.retrieved_gib,
         "retrieve_gib_per_s": log.retrieved_gib / log.retrieve_s if log.retrieve_s else None,
-        "prefill_tokens_per_s": speeds.prefill,
-        "load_tokens_per_s": speeds.load,
-        "ceiling": speeds.ceiling,
+        "prefill_tokens_per_s": rates.prefill,
+        "load_tokens_per_s": rates.load,
+        "ceiling": rates.ceiling,
         "own_hit_rate_percent": log.own_hit_rate,
         "external_hit_rate_percent": log.external_hit_rate,
         "warnings": explained(log, [name for name, _ in log.warnings.most_common()], language),
@@ -120,7 +120,7 @@ def _text(diagnosis: Diagnosis, language: str) -> str:
     lines += [""] * bool(said["warnings"])
     for warning in said["warnings"][:20]:
         lines.append(f"{warning['times']} x {warning['meaning'] or warning['first']}")
-    for conclusion in diagnosis.problems or (diagnosis.verdict,):
+    for conclusion in diagnosis.problems or (diagnosis.conclusion,):
         lines += [
             "",
             f"{conclusion.what(language)} [{conclusion.id}]",

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from kvtiers.commands.arguments import kv_bytes_per_token, language_argument, model_arguments
 from kvtiers.ledger.tiers import Tier
-from kvtiers.ledger.worth import CHUNK_TOKENS, MISS_PRICE, REPORTED_MISS_PRICES, TIERS, Saving, Workload, savings
+from kvtiers.ledger.worth import CHUNK_TOKENS, MISS_PRICE, REPORTED_MISS_PRICES, TIERS, PrefixTraffic, Saving, savings
 from kvtiers.units import format_bytes, format_seconds
 from kvtiers.words import text
 
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> str:
     """
     given = {tier: getattr(options, f"{tier.value}_gb_per_s") for tier in TIERS}
     found = savings(
-        Workload(options.prefix, options.requests_per_hour, options.repeated),
+        PrefixTraffic(options.prefix, options.requests_per_hour, options.repeated),
         kv_bytes_per_token(options),
         options.prefill_tokens_per_s,
         bandwidth_gb_per_s={tier: value for tier, value in given.items() if value is not None},

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kvtiers.lint.given import Given, Server, Value, read_json
+from kvtiers.lint.given import Given, ServeCommand, Value, read_json
 from kvtiers.lint.yaml_nodes import Node
 from kvtiers.settings import known
 
@@ -39,7 +39,7 @@ class Facts:
 class Setup:
     """A server (None: settings alone were given) with LMCache's settings in force."""
 
-    server: Server | None
+    server: ServeCommand | None
     settings: dict[str, Value]
     environment: Mapping[str, Value]
     in_file: dict[str, Value]
@@ -82,7 +82,7 @@ def setups(given: Given, facts: Facts) -> list[Setup]:
     """One for each server; one for the settings alone where there is no server."""
     in_file = {name: value for file in given.files for name, value in file.items()}
     found = []
-    servers: list[Server | None] = [*given.servers] or [None]
+    servers: list[ServeCommand | None] = [*given.servers] or [None]
     for server in servers:
         environment = {**given.environment, **(server.environment if server else {})}
         in_environment = _settings_of(environment)
@@ -166,7 +166,7 @@ def _unquoted(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
 
 
-def _connect(setup: Setup, server: Server) -> None:
+def _connect(setup: Setup, server: ServeCommand) -> None:
     option = server.options.get("kv-transfer-config")
     if option is None:
         backend = server.options.get("kv-offloading-backend")

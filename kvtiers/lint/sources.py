@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from kvtiers.errors import KvtiersError
-from kvtiers.lint.commands import read_script
 from kvtiers.lint.given import Given, Source, Value
+from kvtiers.lint.scripts import read_script
 from kvtiers.lint.shell import Command, parse
 from kvtiers.lint.yaml_files import read_yaml
 

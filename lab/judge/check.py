@@ -240,7 +240,7 @@ class _Checker:
         for problem in diagnosis.problems:
             yield Point("log", State.FAILED, f"{problem.what()} {problem.next_step()} [{problem.id}]")
         if not diagnosis.problems:
-            yield Point("log", State.OK, f"{diagnosis.verdict.what()} [{diagnosis.verdict.id}]")
+            yield Point("log", State.OK, f"{diagnosis.conclusion.what()} [{diagnosis.conclusion.id}]")
 
 
 def _own_cache(cold: _Asked, again: _Asked) -> Point:

@@ -150,7 +150,7 @@ def test_a_dropped_result_is_shown(window: Window, address: str) -> None:
 
 
 def test_a_pasted_log_gets_its_verdict(window: Window, address: str) -> None:
-    verdict = conclude(read_log_text(LIMIT_0_LOG)).verdict
+    conclusion = conclude(read_log_text(LIMIT_0_LOG)).conclusion
     open_live(window, f"{address}/en/06-prove-it/")
     window.evaluate(
         f"""{LOOK}
@@ -161,5 +161,5 @@ def test_a_pasted_log_gets_its_verdict(window: Window, address: str) -> None:
         box.dispatchEvent(new InputEvent("input", {{ bubbles: true, composed: true, inputType: "insertFromPaste" }}));
         box.blur();"""
     )
-    until(window, f"text().includes({json.dumps(verdict.what('en'))})")
+    until(window, f"text().includes({json.dumps(conclusion.what('en'))})")
     assert window.problems() == []

@@ -50,7 +50,7 @@ def _steps(result: Result, words: Mapping[str, str]) -> str:
 
 def version_pairs(words: Mapping[str, str], language: str | None = None) -> str:
     """Every pair on record; with a ``language``, what happened too."""
-    names = ("verdict", *(["what"] if language else []), "source", "date")
+    names = ("outcome", *(["what"] if language else []), "source", "date")
     heads = ["vLLM", "LMCache", *(words[f"pairs_{name}"] for name in names)]
     rows = []
     for pair in known_pairs():
