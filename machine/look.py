@@ -3,7 +3,7 @@
 from machine import kinds, memory, needs, packages, space
 from machine.commands import WITH_ENGINE
 from machine.errors import MachineError
-from machine.gpu import engine_for
+from machine.kinds import engine_for
 
 
 def look(command: str, wanted_engine: str) -> None:
