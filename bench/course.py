@@ -49,7 +49,6 @@ class CountingHandler(serve.Handler):
     sent_bytes = 0
 
     def copyfile(self, source: Any, outputfile: Any) -> None:
-        """Send a file, and count it."""
         CountingHandler.sent_bytes += Path(source.name).stat().st_size
         super().copyfile(source, outputfile)
 
@@ -139,7 +138,6 @@ def _table(loads: dict[tuple[str, str], list[Load]]) -> str:
 
 
 def main() -> None:
-    """Measure and print the table."""
     parser = argparse.ArgumentParser(description="Time a lesson against marimo's own export of its notebook.")
     parser.add_argument("--rounds", type=int, default=5)
     rounds = parser.parse_args().rounds

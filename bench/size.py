@@ -36,7 +36,6 @@ def main() -> int:
 
 
 def seconds(*arguments: str) -> float:
-    """Wall time of one Python process."""
     began = time.perf_counter()
     subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
     return time.perf_counter() - began

@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 import tempfile
+import time
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -37,11 +38,13 @@ from course.notebooks.poster import save_views
 from course.notebooks.runtime import build_runtime
 from course.notebooks.share import write_pictures
 from course.notices import write_notices
-from course.steps import Steps, steps
+from course.steps import step
 from course.workers import marimo_workers
+from rich.progress import Progress
 
 from kvtiers.errors import KvtiersError
 from kvtiers.result.schema import read_result
+from progress import bars, say
 
 SITE = Path(__file__).resolve().parent
 PROJECT = SITE.parent
@@ -85,7 +88,8 @@ def build(out: Path, cache: Path, address: str) -> None:
     shutil.rmtree(fresh, ignore_errors=True)
     shutil.copytree(SITE / "static", fresh / "static")
     compressor = Compressor(cache / "compressed")
-    with steps() as shown, marimo_workers() as workers, ThreadPoolExecutor(LANES) as lanes:
+    started = time.monotonic()
+    with bars() as shown, marimo_workers() as workers, ThreadPoolExecutor(LANES) as lanes:
         try:
             Build(fresh, cache, address, shown, workers, lanes, compressor).write()
             compressor.finish(shown)
@@ -97,6 +101,7 @@ def build(out: Path, cache: Path, address: str) -> None:
             raise
     shutil.rmtree(out, ignore_errors=True)
     shutil.move(fresh, out)
+    say(f"built in {time.monotonic() - started:.0f} s")
 
 
 @dataclass(frozen=True)
@@ -109,20 +114,19 @@ class Build:
     out: Path
     cache: Path
     address: str
-    shown: Steps
+    shown: Progress
     workers: Executor
     lanes: Executor
     compressor: Compressor
 
     def write(self) -> None:
-        """Write the whole site into ``out``."""
         out, notebooks = self.out, stage(find_notebooks(PROJECT / "notebooks"), self.cache / "notebooks")
         runtime = _runtime_name()
         fetched = self.lanes.submit(self._fetch)
         runtime_built = self.lanes.submit(self._write_runtime, runtime, fetched)
         views = self.lanes.submit(save_views, notebooks, self.workers, self.shown)
         frontend = self._write_notebooks(notebooks, runtime, fetched)
-        with self.shown.step("write pages"):
+        with step(self.shown, "write pages"):
             pictures = write_pictures(views.result(), PROJECT / "docs" / "lab.png", out / "share")
             reading = load_reading(PROJECT, SITE)
             start = start_script(frontend, runtime, "../../")
@@ -135,7 +139,7 @@ class Build:
 
     def _fetch(self) -> None:
         downloads = load_downloads(SITE / "runtime" / "downloads.json")
-        with self.shown.step("fetch", len(downloads)) as bar:
+        with step(self.shown, "fetch", len(downloads)) as bar:
             fetch(downloads, self.cache / "downloads", bar.advance)
 
     def _write_runtime(self, name: str, fetched: Future[None]) -> None:
@@ -145,7 +149,7 @@ class Build:
         stamp = built / "complete"
         if not stamp.is_file() or stamp.read_text(encoding="utf-8") != name:
             notebooks = self.cache / "notebooks" / "en"
-            build_runtime(SITE, PROJECT / "kvtiers", notebooks, self.cache, built, steps=self.shown)
+            build_runtime(SITE, PROJECT / "kvtiers", notebooks, self.cache, built, progress=self.shown)
             stamp.write_text(name, encoding="utf-8")
         shutil.copytree(built, self.out / name, ignore=shutil.ignore_patterns("complete"))
         self.compressor.add(self.out / name)
@@ -153,10 +157,10 @@ class Build:
     def _write_notebooks(self, notebooks: list[Notebook], runtime: str, fetched: Future[None]) -> Frontend:
         """The notebooks' pages, what they share, and the notebooks to download."""
         with tempfile.TemporaryDirectory(dir=self.cache) as work:
-            with self.shown.step("export notebooks", len(notebooks)) as bar:
+            with step(self.shown, "export notebooks", len(notebooks)) as bar:
                 exported, export = export_notebooks(notebooks, self.workers, Path(work), bar)
             fetched.result()
-            with self.shown.step("merge frontend"):
+            with step(self.shown, "merge frontend"):
                 frontend = build_frontend(export, version("marimo"), SITE, self.cache, self.out)
         # A notebook in the browser takes the folder above its worker's assets/ for its own.
         shutil.copytree(notebooks[0].path.parent / "public", self.out / frontend.folder / "public")

@@ -15,7 +15,6 @@ from kvtiers.words import text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     parser.add_argument("logs", nargs="+", metavar="LOG", help="a server's log, gzip or not; - reads standard input")
     parser.add_argument("--requests", type=int, default=20, metavar="N", help="how many of the last requests to show")
     language_argument(parser)
@@ -23,11 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
-    """The command's output, and 1 when a log shows a problem.
-
-    Raises:
-        KvtiersError: for a log that cannot be read, or that is none.
-    """
+    """The output, and 1 when a log shows a problem."""
     if options.requests < 0:
         raise KvtiersError(f"--requests must be 0 or more, got {options.requests}")
     stdin_once(options.logs)
@@ -47,7 +42,6 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 
 
 def to_json(diagnosis: Diagnosis, language: str = "en") -> dict[str, Any]:
-    """Everything the command knows."""
     log, start, rates = diagnosis.log, diagnosis.log.start, diagnosis.rates
     return {
         "conclusion": diagnosis.conclusion.to_json(language),

@@ -12,7 +12,6 @@ from kvtiers.words import text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     model_arguments(parser)
     parser.add_argument("--prefix", type=float, required=True, metavar="N", help="tokens that requests share")
     parser.add_argument("--requests-per-hour", type=float, required=True, metavar="N")
@@ -31,13 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> str:
-    """The command's output.
-
-    Raises:
-        KvtiersError: for arguments that cannot be used.
-    """
     given = {tier: getattr(options, f"{tier.value}_gb_per_s") for tier in TIERS}
-    found = savings(
+    balances = savings(
         PrefixTraffic(options.prefix, options.requests_per_hour, options.repeated),
         kv_bytes_per_token(options),
         options.prefill_tokens_per_s,
@@ -46,9 +40,9 @@ def run(options: argparse.Namespace) -> str:
         chunk_tokens=options.chunk_size,
     )
     if options.json:
-        rows = [asdict(saving) | {"text": _words(saving, options.language)} for saving in found]
+        rows = [asdict(saving) | {"text": _words(saving, options.language)} for saving in balances]
         return json.dumps(rows, indent=2, ensure_ascii=False)
-    lines = [_line(saving, options.language) for saving in found]
+    lines = [_line(saving, options.language) for saving in balances]
     least, most = REPORTED_MISS_PRICES
     price = {"price": options.miss_price, "least": least, "most": most}
     return "\n".join([*lines, text("worth.ceiling", options.language, {}), text("worth.miss", options.language, price)])

@@ -19,7 +19,7 @@ TIERS = (Tier.CPU, Tier.SSD, Tier.REMOTE)
 
 
 class Worth(StrEnum):
-    """The answer."""
+    """How a tier's balance comes out."""
 
     IMPOSSIBLE = "impossible"  # shorter than a chunk
     LOSES = "loses"
@@ -76,7 +76,7 @@ def savings(
     requests = positive("requests_per_hour", traffic.requests_per_hour) * _HOURS
     whole_s = recompute_s(tokens, prefill_tokens_per_s)
     chunked = tokens // positive("chunk_tokens", chunk_tokens) * chunk_tokens
-    found = []
+    balances = []
     for tier in TIERS:
         bandwidth = (bandwidth_gb_per_s or {}).get(tier, DEFAULT_BANDWIDTH_GB_PER_S[tier])
         reuse_s = load_s(chunked, kv_bytes_per_token, bandwidth) + recompute_s(tokens - chunked, prefill_tokens_per_s)
@@ -84,8 +84,8 @@ def savings(
         saved_s = hits * (whole_s - reuse_s) - misses * miss_price * whole_s
         share = saved_s / (requests * whole_s)
         written = misses * chunked * kv_bytes_per_token
-        found.append(Saving(tier, whole_s, reuse_s, saved_s, share, written, _worth(chunked, share)))
-    return tuple(found)
+        balances.append(Saving(tier, whole_s, reuse_s, saved_s, share, written, _worth(chunked, share)))
+    return tuple(balances)
 
 
 def _worth(chunked_tokens: float, share: float) -> Worth:

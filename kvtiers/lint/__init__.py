@@ -23,13 +23,13 @@ def lint(sources: Sequence[Source], facts: Facts | None = None) -> list[Finding]
         KvtiersError: for a text that cannot be read, naming it and the line.
     """
     given = read_sources(sources)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for setup in setups(given, facts or Facts()):
-        found += rules_engine.check(setup, given)
-        found += rules_settings.check(setup)
-        found += rules_safety.check_server(setup)
-    found += rules_engine.check_versions(given)
-    found += rules_safety.check_secrets(given)
+        findings += rules_engine.check(setup, given)
+        findings += rules_settings.check(setup)
+        findings += rules_safety.check_server(setup)
+    findings += rules_engine.check_versions(given)
+    findings += rules_safety.check_secrets(given)
     order = {severity: rank for rank, severity in enumerate(("error", "warning", "note"))}
-    unique = {(finding.id, finding.source, finding.line, str(finding.values)): finding for finding in found}
+    unique = {(finding.id, finding.source, finding.line, str(finding.values)): finding for finding in findings}
     return sorted(unique.values(), key=lambda finding: (order[finding.severity], finding.source, finding.line))

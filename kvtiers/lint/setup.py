@@ -1,6 +1,6 @@
 """One deployment as its engine will see it: every setting once, from the place that wins."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,10 +78,9 @@ class Setup:
         return name not in self.settings or self.settings[name].literal
 
 
-def setups(given: Given, facts: Facts) -> list[Setup]:
+def setups(given: Given, facts: Facts) -> Iterator[Setup]:
     """One for each server; one for the settings alone where there is no server."""
     in_file = {name: value for file in given.files for name, value in file.items()}
-    found = []
     servers: list[ServeCommand | None] = [*given.servers] or [None]
     for server in servers:
         environment = {**given.environment, **(server.environment if server else {})}
@@ -89,8 +88,7 @@ def setups(given: Given, facts: Facts) -> list[Setup]:
         setup = Setup(server, {**in_file, **in_environment}, environment, in_file, in_environment, facts=facts)
         if server:
             _connect(setup, server)
-        found.append(setup)
-    return found
+        yield setup
 
 
 def _settings_of(environment: Mapping[str, Value]) -> dict[str, Value]:

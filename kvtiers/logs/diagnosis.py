@@ -25,15 +25,12 @@ class Conclusion:
     values: dict[str, Any] = field(default_factory=dict)
 
     def what(self, language: str = "en") -> str:
-        """What it is, in plain words."""
         return text(f"log.conclusion.{self.id}.what", language, self.values)
 
     def next_step(self, language: str = "en") -> str:
-        """What to do now."""
         return text(f"log.conclusion.{self.id}.next", language, self.values)
 
     def to_json(self, language: str = "en") -> dict[str, Any]:
-        """With its words."""
         return {
             "id": self.id,
             "values": values_in(language, self.values),

@@ -86,12 +86,12 @@ class ModelConfig:
         Raises:
             KvtiersError: when no key holds it, or what it holds is null, not a whole number above 0, or absurdly large.
         """
-        found = self.optional(field)
-        if found is None:
+        value = self.optional(field)
+        if value is None:
             names = FIELDS[field].keys
             also = f" (nor {', '.join(names[1:])})" if len(names) > 1 else ""
             raise KvtiersError(f"config.json: {names[0]} must be a whole number above 0, got nothing{also}")
-        return found
+        return value
 
     def optional(self, field: str) -> int | None:
         """``number(field)``, or the class's default, or None when the config leaves it out or null."""

@@ -55,7 +55,7 @@ def layer_plan(config: ModelConfig) -> LayerPlan:
     if config.family.layer_plan is not None:
         plan = _FAMILY_PLANS[config.family.layer_plan](config)
     else:
-        plan = next(found for read in _PLANS if (found := read(config)) is not None)
+        plan = next(filter(None, (read(config) for read in _PLANS)))
     return _with_sharing(config, plan)
 
 

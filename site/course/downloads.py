@@ -29,7 +29,6 @@ class Download:
 
 
 def load_downloads(path: Path) -> list[Download]:
-    """Read the committed list."""
     return [Download(**entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
 
 

@@ -42,8 +42,8 @@ def _licences(wheel: Path) -> list[str]:
 def _packed_licences(package: Path) -> list[str]:
     """Of an npm package."""
     with tarfile.open(package) as bundle:
-        found = [member for member in bundle.getmembers() if PACKED_LICENCE.fullmatch(member.name)]
-        streams = [(member.name, bundle.extractfile(member)) for member in found]
+        licences = [member for member in bundle.getmembers() if PACKED_LICENCE.fullmatch(member.name)]
+        streams = [(member.name, bundle.extractfile(member)) for member in licences]
         return [
             f"== {package.name} {name}\n\n{stream.read().decode(errors='replace').strip()}"
             for name, stream in streams

@@ -33,7 +33,6 @@ class Lesson:
 
     @property
     def number(self) -> int:
-        """1 to 8."""
         return int(self.slug[:2])
 
     @property
@@ -124,7 +123,6 @@ class Pages:
         (self._out / "404.html").write_text(page, encoding="utf-8")
 
     def write_sitemap(self) -> None:
-        """List every page that was written, with its other language."""
         template = self._templates.get_template("sitemap.xml.j2")
         page = template.render(address=self._address, languages=LANGUAGES, places=self._written)
         (self._out / "sitemap.xml").write_text(page, encoding="utf-8")

@@ -33,7 +33,6 @@ class Question:
 
     @property
     def best(self) -> str:
-        """The key of the best option."""
         return next(option.key for option in self.options if option.best)
 
 

@@ -65,11 +65,11 @@ def load_reading(project: Path, site: Path) -> Reading:
 
 
 def _entries(path: Path, texts: Mapping[str, Text]) -> dict[str, list[Entry]]:
-    found = load_yaml(path, "entries")
+    entries = load_yaml(path, "entries")
     try:
         return {
             language: [
-                Entry(entry["id"], entry["title"][language], text.html(entry["text"][language])) for entry in found
+                Entry(entry["id"], entry["title"][language], text.html(entry["text"][language])) for entry in entries
             ]
             for language, text in texts.items()
         }

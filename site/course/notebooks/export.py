@@ -44,7 +44,6 @@ class Notebook:
 
 
 def find_notebooks(folder: Path) -> list[Path]:
-    """Every notebook in `folder`, in the lessons' order."""
     return sorted(folder.glob("[0-9][0-9]_*.py"))
 
 
