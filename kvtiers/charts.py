@@ -121,7 +121,8 @@ def log_bars(
     limits = limits or {}
     figure, axes = _bar_axes(list(values), len(limits))
     _legend(figure, list(limits), _LIMIT_LOOKS)
-    colours = [(BLUE, ORANGE, VERMILION)[_passed(value, limits)] for value in values.values()]
+    passed = [sum(value > limit for limit in limits.values()) for value in values.values()]
+    colours = [(BLUE, ORANGE, VERMILION)[count] for count in passed]
     # A log axis has no 0 to start from: bars begin at its left edge.
     ends = [min(max(value, low), high) for value in values.values()]
     axes.barh(range(len(values)), [end - low for end in ends], left=low, color=colours, height=0.6)
@@ -169,7 +170,8 @@ def lines(
     heights = [value for values in series.values() for value in values]
     if here:
         heights.append(here[1])
-        _point(axes, *here, right_half=_is_right_half(here[0], x, x_axis))
+        middle = math.sqrt(min(x) * max(x)) if x_axis.log else (min(x) + max(x)) / 2
+        _point(axes, *here, right_half=here[0] > middle)
     low, high = (min(heights), max(heights)) if y_axis.log else (0, max(heights) * 1.05 or 1)
     _scale_x(axes, x_axis, min(x), max(x))
     axes.yaxis.grid(visible=True)
@@ -255,15 +257,6 @@ def _bar_ends(axes: "Axes", ends: Sequence[float], texts: Sequence[str]) -> None
 def _point(axes: "Axes", x: float, y: float, label: str, *, right_half: bool) -> None:
     axes.text(x, y, "●", color=VERMILION, ha="center", va="center_baseline")
     axes.text(x, y, f"\N{NO-BREAK SPACE}{label}\N{NO-BREAK SPACE}", ha="right" if right_half else "left", va="bottom")
-
-
-def _is_right_half(value: float, x: Sequence[float], axis: Axis) -> bool:
-    middle = math.sqrt(min(x) * max(x)) if axis.log else (min(x) + max(x)) / 2
-    return value > middle
-
-
-def _passed(value: float, limits: Mapping[str, float]) -> int:
-    return sum(value > limit for limit in limits.values())
 
 
 def _text_in(text: str) -> float:

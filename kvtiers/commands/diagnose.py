@@ -13,6 +13,8 @@ from kvtiers.logs.read import read_log, read_log_file
 from kvtiers.logs.state import Request
 from kvtiers.words import text
 
+_COUNTS = ("total", "computed", "hit", "load", "stored", "retrieved")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("logs", nargs="+", metavar="LOG", help="a server's log, gzip or not; - reads standard input")
@@ -70,18 +72,8 @@ def to_json(diagnosis: Diagnosis, language: str = "en") -> dict[str, Any]:
 
 
 def _request(request: Request) -> dict[str, Any]:
-    return {
-        "id": request.id,
-        "kind": request.kind.value,
-        "total": request.total,
-        "computed": request.computed,
-        "hit": request.hit,
-        "load": request.load,
-        "stored": request.stored,
-        "retrieved": request.retrieved,
-        "retrieve_s": request.retrieve_s,
-        "retrieve_tokens_per_s": request.retrieve_tokens_per_s,
-    }
+    numbers = (*_COUNTS, "retrieve_s", "retrieve_tokens_per_s")
+    return {"id": request.id, "kind": request.kind.value, **{name: getattr(request, name) for name in numbers}}
 
 
 def _text(diagnosis: Diagnosis, language: str) -> str:
@@ -126,12 +118,11 @@ def _text(diagnosis: Diagnosis, language: str) -> str:
 
 
 def _table(requests: list[dict[str, Any]], language: str) -> list[str]:
-    names = ("total", "computed", "hit", "load", "stored", "retrieved")
     width = max(len(request["id"]) for request in requests)
-    head = " ".join(f"{name:>9}" for name in names)
+    head = " ".join(f"{name:>9}" for name in _COUNTS)
     rows = [f"{'':<{width}} {head}  {'tokens/s':>9}"]
     for request in requests:
-        counts = " ".join(f"{request[name]:>9,}" for name in names)
+        counts = " ".join(f"{request[name]:>9,}" for name in _COUNTS)
         speed = f"{request['retrieve_tokens_per_s']:>9,.0f}" if request["retrieve_tokens_per_s"] else " " * 9
         rows.append(f"{request['id']:<{width}} {counts}  {speed}  {text('log.kind.' + request['kind'], language, {})}")
     return rows

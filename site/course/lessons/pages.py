@@ -113,14 +113,15 @@ class Pages:
 
     def write_entrance(self, template: str, **values: object) -> None:
         """Render the site's own front page, which shows what the first language's does."""
-        page = self._render(template, f"{LANGUAGES[0]}/", LANGUAGES[0], root="./", **values)
-        (self._out / "index.html").write_text(page, encoding="utf-8")
+        self._write_first(template, "index.html", root="./", **values)
 
     def write_missing(self, template: str) -> None:
         """Render the 404 page. It is shown at any address, so its links start from the site's own."""
-        root = f"{urlsplit(self._address).path}/"
-        page = self._render(template, f"{LANGUAGES[0]}/", LANGUAGES[0], root=root, strings=self._strings)
-        (self._out / "404.html").write_text(page, encoding="utf-8")
+        self._write_first(template, "404.html", root=f"{urlsplit(self._address).path}/", strings=self._strings)
+
+    def _write_first(self, template: str, name: str, **values: object) -> None:
+        page = self._render(template, f"{LANGUAGES[0]}/", LANGUAGES[0], **values)
+        (self._out / name).write_text(page, encoding="utf-8")
 
     def write_sitemap(self) -> None:
         template = self._templates.get_template("sitemap.xml.j2")
