@@ -86,7 +86,7 @@ def _problems(log: Log) -> Iterator[Conclusion]:
     if failures:
         recovered = warnings["kv_load_recovered"] and not warnings["kv_load_failure"]
         yield Conclusion("loads_recovered" if recovered else "load_failures", {"times": failures})
-    no_disk = _asked_for_a_disk_it_has_not(start)
+    no_disk = _lacks_disk_tier(start)
     if no_disk:
         yield Conclusion("no_disk_tier", {"limit": start.settings.get("max_local_disk_size", "?")})
     else:
@@ -122,7 +122,7 @@ def _served(log: Log, start: Start) -> bool:
     return bool((log.start_count and start.ready) or log.own_hit_rate)
 
 
-def _asked_for_a_disk_it_has_not(start: Start) -> bool:
+def _lacks_disk_tier(start: Start) -> bool:
     asked = bool(start.settings.get("local_disk"))
     return asked and "LocalDiskBackend" not in start.backends and not start.disk_path
 
