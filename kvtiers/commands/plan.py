@@ -31,7 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
-    """The output, and 1 where the versions are known not to work together."""
+    """The command's output, and 1 where the versions are known not to work together.
+
+    Raises:
+        KvtiersError: for arguments that cannot be used.
+    """
     traffic = Traffic(options.context, options.users, options.reuse)
     machine = Machine(options.free_vram_gib, options.cpu_ram_gib, options.drive, options.drive_free_gib, options.tp)
     versions = {name: value for name in ("vllm", "lmcache") if (value := getattr(options, name))}
@@ -47,13 +51,13 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 
 def to_json(advice: Advice, language: str) -> dict[str, Any]:
     """The advice as the command's ``--json`` prints it."""
-    verdict = advice.verdict
+    found = advice.verdict
     return {
-        "tier": verdict.tier.value,
-        "reason": verdict.reason.value,
-        "needed_bytes": verdict.needed_bytes,
-        "free_vram_bytes": verdict.free_vram_bytes,
-        "cpu_ram_bytes": verdict.cpu_ram_bytes,
+        "tier": found.tier.value,
+        "reason": found.reason.value,
+        "needed_bytes": found.needed_bytes,
+        "free_vram_bytes": found.free_vram_bytes,
+        "cpu_ram_bytes": found.cpu_ram_bytes,
         "wiring": advice.plan.wiring.value if advice.plan else None,
         "files": files(advice.plan) if advice.plan else {},
         "notes": [
@@ -65,16 +69,16 @@ def to_json(advice: Advice, language: str) -> dict[str, Any]:
 
 
 def _text(advice: Advice, traffic: Traffic, per_token: float, language: str) -> str:
-    verdict = advice.verdict
+    found = advice.verdict
     values = {
         "users": traffic.users,
         "context": traffic.context_tokens,
         "per_token": format_bytes(per_token),
-        "needed": format_bytes(verdict.needed_bytes),
-        "vram": format_bytes(verdict.free_vram_bytes),
-        "ram": format_bytes(verdict.cpu_ram_bytes),
+        "needed": format_bytes(found.needed_bytes),
+        "vram": format_bytes(found.free_vram_bytes),
+        "ram": format_bytes(found.cpu_ram_bytes),
     }
-    parts = [text("plan.arithmetic", language, values), text(f"plan.reason.{verdict.reason}", language, values)]
+    parts = [text("plan.arithmetic", language, values), text(f"plan.reason.{found.reason}", language, values)]
     parts += [text(f"plan.note.{name}", language, given) for name, given in advice.notes]
     if advice.plan:
         for kind, content in files(advice.plan).items():
