@@ -10,6 +10,7 @@ from typing import Any
 
 from kvtiers.model import kv_spec, parse_config
 from kvtiers.result.schema import Arm, EngineRun, Mode, Model, Result, Settings
+from kvtiers.settings.version_pairs import LMCacheMode
 from lab.engines.install import engine_versions, refuse_known_bad
 from lab.engines.launch import Knobs, Launch, Pool, Storage, engine_threads, flood_tokens, plan, pool_for
 from lab.engines.ports import FIRST_PORT, reserved_ports
@@ -120,7 +121,7 @@ def run_local(wanted: LocalRun) -> Result:
     """
     preset, knobs = wanted.preset, wanted.knobs
     found = engine_versions(preset.engine)
-    refuse_known_bad(found)
+    refuse_known_bad(found, LMCacheMode.IN_PROCESS, preset.engine)
     config = _read_config(preset)
     spec = kv_spec(config)
     pool = pool_for(knobs, preset.block_tokens, spec.bytes_per_token)

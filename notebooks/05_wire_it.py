@@ -25,8 +25,9 @@ with app.setup:
     from kvtiers.lint import Source, lint
     from kvtiers.lint.sources import Given, read_sources
     from kvtiers.notebook import refuse, speaker
-    from kvtiers.settings.advise import files, proof
-    from kvtiers.settings.wiring import Plan, Wiring, settings
+    from kvtiers.settings.advise import files, place_notes, proof
+    from kvtiers.settings.version_pairs import LMCacheMode, known_pair
+    from kvtiers.settings.wiring import Plan, Wiring
     from kvtiers.words import text as doctor_text
 
 
@@ -56,18 +57,23 @@ def _(say):
 
 @app.cell
 def _(say):
+    _legacy = say("Legacy, inside vLLM up to 0.25", "舊做法，vLLM 0.25 以前的行程內")
     _wirings = {
-        "CPU RAM": Wiring.CPU,
-        say("CPU RAM and local SSD", "CPU RAM 加本機 SSD"): Wiring.CPU_SSD,
-        say("Local SSD only (a demo)", "只接本機 SSD（示範用）"): Wiring.SSD_DEMO,
-        say("CPU RAM and a directory", "CPU RAM 加一個目錄"): Wiring.DIRECTORY,
-        say("CPU RAM and Redis or Valkey", "CPU RAM 加 Redis 或 Valkey"): Wiring.REDIS,
-        say("CPU RAM and S3", "CPU RAM 加 S3"): Wiring.S3,
-        say("LMCache server (MP mode)", "LMCache 伺服器（MP 模式）"): Wiring.MP_SERVER,
+        say("MP mode: RAM", "MP 模式：RAM"): Wiring.MP_RAM,
+        say("MP mode: RAM and a drive", "MP 模式：RAM 加硬碟"): Wiring.MP_DRIVE,
+        say("MP mode: RAM and Redis or Valkey", "MP 模式：RAM 加 Redis 或 Valkey"): Wiring.MP_REDIS,
+        say("MP mode: RAM and S3", "MP 模式：RAM 加 S3"): Wiring.MP_S3,
         say("vLLM's own tiering", "vLLM 自己的分層"): Wiring.VLLM_TIERING,
+        say(f"{_legacy}: RAM", f"{_legacy}：RAM"): Wiring.IN_PROCESS_RAM,
+        say(f"{_legacy}: RAM and disk", f"{_legacy}：RAM 加磁碟"): Wiring.IN_PROCESS_DISK,
+        say(f"{_legacy}: disk only (a demo)", f"{_legacy}：只接磁碟（示範用）"): Wiring.IN_PROCESS_DISK_ONLY,
+        say(f"{_legacy}: RAM and a directory", f"{_legacy}：RAM 加一個目錄"): Wiring.IN_PROCESS_DIRECTORY,
     }
     wiring = mo.ui.dropdown(
-        _wirings, value=say("CPU RAM and local SSD", "CPU RAM 加本機 SSD"), label=say("What to wire", "要接哪些層")
+        _wirings, value=say("MP mode: RAM and a drive", "MP 模式：RAM 加硬碟"), label=say("What to wire", "要接哪些層")
+    )
+    ranks = mo.ui.slider(
+        steps=[1, 2, 4, 8], value=1, label=say("Tensor-parallel ranks", "張量平行的卡數"), show_value=True
     )
     model = mo.ui.text("Qwen/Qwen3-8B", label=say("Model", "模型"))
     chunk_tokens = mo.ui.dropdown([64, 128, 256, 512], value=256, label=say("Chunk (tokens)", "Chunk（token）"))
@@ -75,43 +81,38 @@ def _(say):
         1,
         256,
         value=20,
-        label=say("CPU RAM for KV (GiB per worker)", "給 KV 的 CPU RAM（每個 worker，GiB）"),
+        label=say("CPU RAM for KV (GiB, all ranks)", "給 KV 的 CPU RAM（所有卡合計，GiB）"),
         show_value=True,
     )
-    disk_gib = mo.ui.slider(
-        0,
-        2000,
-        10,
-        value=100,
-        label=say("Disk limit (GiB per worker)", "磁碟上限（每個 worker，GiB）"),
-        show_value=True,
-    )
+    _limit = say("Limit of the lower tier (GiB, all ranks)", "下一層的上限（所有卡合計，GiB）")
+    disk_gib = mo.ui.slider(0, 2000, 10, value=100, label=_limit, show_value=True)
     disk_path = mo.ui.text("/mnt/nvme/lmcache", label=say("Directory on the drive", "硬碟上的目錄"))
     redis_url = mo.ui.text(Plan.redis_url, label=say("Address of Redis", "Redis 的位址"))
     s3_url = mo.ui.text(Plan.s3_url, label=say("Address of the S3 bucket", "S3 儲存貯體的位址"), full_width=True)
     s3_region = mo.ui.text(Plan.s3_region, label=say("Its region", "所在區域"))
-    return chunk_tokens, cpu_gib, disk_gib, disk_path, model, redis_url, s3_region, s3_url, wiring
+    return chunk_tokens, cpu_gib, disk_gib, disk_path, model, ranks, redis_url, s3_region, s3_url, wiring
 
 
 @app.cell
-def _(chunk_tokens, cpu_gib, disk_gib, disk_path, model, redis_url, s3_region, s3_url, wiring):
+def _(chunk_tokens, cpu_gib, disk_gib, disk_path, model, ranks, redis_url, s3_region, s3_url, wiring):
     of_this_wiring = {
-        Wiring.CPU: [chunk_tokens, cpu_gib],
-        Wiring.CPU_SSD: [chunk_tokens, cpu_gib, disk_path, disk_gib],
-        Wiring.SSD_DEMO: [chunk_tokens, disk_path, disk_gib],
-        Wiring.DIRECTORY: [chunk_tokens, cpu_gib, disk_path],
-        Wiring.REDIS: [chunk_tokens, cpu_gib, redis_url],
-        Wiring.S3: [chunk_tokens, cpu_gib, s3_url, s3_region],
-        Wiring.MP_SERVER: [chunk_tokens, cpu_gib, disk_path],
+        Wiring.MP_RAM: [chunk_tokens, cpu_gib],
+        Wiring.MP_DRIVE: [chunk_tokens, cpu_gib, disk_path],
+        Wiring.MP_REDIS: [chunk_tokens, cpu_gib, redis_url],
+        Wiring.MP_S3: [chunk_tokens, cpu_gib, s3_url, s3_region, disk_gib],
         Wiring.VLLM_TIERING: [cpu_gib, disk_path],
+        Wiring.IN_PROCESS_RAM: [chunk_tokens, cpu_gib],
+        Wiring.IN_PROCESS_DISK: [chunk_tokens, cpu_gib, disk_path, disk_gib],
+        Wiring.IN_PROCESS_DISK_ONLY: [chunk_tokens, disk_path, disk_gib],
+        Wiring.IN_PROCESS_DIRECTORY: [chunk_tokens, cpu_gib, disk_path],
     }
-    mo.vstack([wiring, model, *of_this_wiring[wiring.value]])
+    mo.vstack([wiring, model, ranks, *of_this_wiring[wiring.value]])
     return
 
 
 @app.cell
-def _(chunk_tokens, cpu_gib, disk_gib, disk_path, model, redis_url, s3_region, s3_url, say, wiring):
-    needs_limit = wiring.value in (Wiring.CPU_SSD, Wiring.SSD_DEMO)
+def _(chunk_tokens, cpu_gib, disk_gib, disk_path, model, ranks, redis_url, s3_region, s3_url, say, wiring):
+    needs_limit = wiring.value in (Wiring.IN_PROCESS_DISK, Wiring.IN_PROCESS_DISK_ONLY)
     no_limit = say.md(
         """
         **No limit, no disk tier.** With `max_local_disk_size` at its default of 0, LMCache never creates the disk tier and
@@ -132,17 +133,17 @@ def _(chunk_tokens, cpu_gib, disk_gib, disk_path, model, redis_url, s3_region, s
         s3_url=s3_url.value,
         s3_region=s3_region.value,
         chunk_tokens=chunk_tokens.value,
+        tensor_parallel=ranks.value,
     )
     try:
-        values = settings(plan)
         to_paste = files(plan)
     except KvtiersError as error:
         refuse(say("These settings can't work:", "這些設定行不通："), error)
-    return plan, to_paste, values
+    return plan, to_paste
 
 
 @app.cell
-def _(plan, say, to_paste):
+def _(LANGUAGE, plan, say, to_paste):
     def fenced(kind, text):
         return mo.md(f"```{'yaml' if kind == 'yaml' else 'bash'}\n{text.rstrip()}\n```")
 
@@ -172,17 +173,28 @@ def _(plan, say, to_paste):
         "LMCache takes no part in this one. It needs a GPU: CUDA, ROCm or XPU.",
         "這種接法不經過 LMCache，需要 GPU：CUDA、ROCm 或 XPU。",
     )
-    _notes = {Wiring.VLLM_TIERING: _tiering, Wiring.S3: f"{_smallest}\n\n{_keys}"}
-    mo.vstack([*_steps, mo.md(_notes.get(plan.wiring, _smallest))])
+    _notes = {Wiring.VLLM_TIERING: _tiering, Wiring.MP_S3: f"{_smallest}\n\n{_keys}"}
+    _warned = []
+    if plan.wiring.mode is LMCacheMode.IN_PROCESS:
+        _fault = known_pair(plan.wiring.mode, "", "", "cuda")
+        _text = f"{doctor_text('plan.note.legacy', LANGUAGE, {})} vLLM ≥ {_fault.vllm_from}, LMCache ≤ {_fault.lmcache_to}: {_fault.what[LANGUAGE]}"
+        _warned = [mo.callout(mo.md(_text), kind="danger")]
+    mo.vstack([*_warned, *_steps, mo.md(_notes.get(plan.wiring, _smallest))])
     return
 
 
 @app.cell
 def _(LANGUAGE, plan, say):
     _proof = [doctor_text(f"plan.proof.{name}", LANGUAGE, {}) for name in proof(plan.wiring)]
-    _restart = "survives" if plan.wiring.survives_restart else "lost_at_restart"
-    _said = [*_proof, doctor_text(f"plan.note.{_restart}", LANGUAGE, {})]
-    mo.md("\n".join([say("**Prove it**", "**證明它有用**"), "", *(f"- {line}" for line in _said)]))
+    _known = [doctor_text(f"plan.note.{name}", LANGUAGE, values) for name, values in place_notes(plan)]
+    mo.md(
+        "\n".join(
+            [
+                *(say("**Prove it**", "**證明它有用**"), "", *(f"- {line}" for line in _proof), ""),
+                *(say("**Know this**", "**要知道的事**"), "", *(f"- {line}" for line in _known)),
+            ]
+        )
+    )
     return
 
 

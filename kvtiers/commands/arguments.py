@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from kvtiers.errors import KvtiersError
 from kvtiers.model import kv_spec, read_config
+from kvtiers.model.spec import KvSpec
 from kvtiers.units import positive
 from kvtiers.words import LANGUAGES
 
@@ -31,14 +32,22 @@ def model_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kv-dtype", metavar="TYPE", help="of the KV; the config's by default")
 
 
-def kv_bytes_per_token(options: argparse.Namespace) -> float:
-    """From the arguments of ``model_arguments``: bytes of all layers and ranks.
+def spec_of(options: argparse.Namespace) -> KvSpec | None:
+    """The model of the arguments of ``model_arguments``; None where a number was given instead.
 
     Raises:
         KvtiersError: neither or both given, or a config that cannot be used.
     """
     if (options.config is None) == (options.kv_bytes_per_token is None):
         raise KvtiersError("give the model's CONFIG or --kv-bytes-per-token, one of the two")
-    if options.config is None:
-        return positive("kv_bytes_per_token", options.kv_bytes_per_token)
-    return kv_spec(read_config(options.config), options.kv_dtype).bytes_per_token
+    return None if options.config is None else kv_spec(read_config(options.config), options.kv_dtype)
+
+
+def kv_bytes_per_token(options: argparse.Namespace) -> float:
+    """From the arguments of ``model_arguments``: bytes of all layers and ranks.
+
+    Raises:
+        KvtiersError: as ``spec_of``.
+    """
+    spec = spec_of(options)
+    return spec.bytes_per_token if spec else positive("kv_bytes_per_token", options.kv_bytes_per_token)

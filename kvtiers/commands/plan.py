@@ -2,12 +2,14 @@
 
 import argparse
 import json
+import os
 from typing import Any
 
-from kvtiers.commands.arguments import kv_bytes_per_token, language_argument, model_arguments
+from kvtiers.commands.arguments import language_argument, model_arguments, spec_of
 from kvtiers.ledger.tiers import Traffic
-from kvtiers.settings.advise import Advice, Machine, advise, files
-from kvtiers.settings.wiring import Wiring
+from kvtiers.model.layers import LayerKind
+from kvtiers.settings.advise import Advice, Host, Served, advise, files
+from kvtiers.settings.wiring import Platform, Wiring
 from kvtiers.units import format_bytes
 from kvtiers.words import text, values_in
 
@@ -20,9 +22,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reuse", action=argparse.BooleanOptionalAction, default=True, help="do prefixes come back?")
     parser.add_argument("--free-vram-gib", type=float, required=True, metavar="GIB", help="left to KV by the weights")
     parser.add_argument("--cpu-ram-gib", type=float, required=True, metavar="GIB", help="that the host can spare")
-    parser.add_argument("--drive", default=Machine.drive, metavar="DIR", help="a directory on the drive for KV")
+    parser.add_argument(
+        "--tier-kv-bytes-per-token", type=float, metavar="N", help="KV in a tier, where it differs from the GPU's"
+    )
+    parser.add_argument("--drive", default=Host.drive, metavar="DIR", help="a directory on the drive for KV")
     parser.add_argument("--drive-free-gib", type=float, metavar="GIB", help="free space there")
     parser.add_argument("--tp", type=int, default=1, metavar="N", help="tensor-parallel ranks")
+    parser.add_argument("--platform", choices=[name.value for name in Platform], default="cuda", help="of the engine")
     parser.add_argument("--vllm", metavar="VERSION", help="of the engine you run")
     parser.add_argument("--lmcache", metavar="VERSION", help="of the LMCache you run")
     parser.add_argument("--wiring", choices=[wiring.value for wiring in Wiring], help="instead of the judge's choice")
@@ -37,27 +43,44 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         KvtiersError: for arguments that cannot be used.
     """
     traffic = Traffic(options.context, options.users, options.reuse)
-    machine = Machine(options.free_vram_gib, options.cpu_ram_gib, options.drive, options.drive_free_gib, options.tp)
-    versions = {name: value for name in ("vllm", "lmcache") if (value := getattr(options, name))}
-    per_token = kv_bytes_per_token(options)
-    model = options.model or options.config or "MODEL"
-    wiring = Wiring(options.wiring) if options.wiring else None
-    advice = advise(model, per_token, traffic, machine, wiring=wiring, versions=versions)
+    host = Host(
+        free_vram_gib=options.free_vram_gib,
+        cpu_ram_gib=options.cpu_ram_gib,
+        drive=options.drive,
+        drive_free_gib=options.drive_free_gib,
+        tensor_parallel=options.tp,
+        platform=Platform(options.platform),
+    )
+    served = _served(options)
+    advice = advise(served, traffic, host, wiring=Wiring(options.wiring) if options.wiring else None)
     status = int(any(name == "pair_fails" for name, _ in advice.notes))
     if options.json:
         return json.dumps(to_json(advice, options.language), indent=2, ensure_ascii=False), status
-    return _text(advice, traffic, per_token, options.language), status
+    return _text(advice, traffic, served, options.language), status
+
+
+def _served(options: argparse.Namespace) -> Served:
+    spec = spec_of(options)
+    return Served(
+        model=options.model or (options.config if os.path.isdir(options.config or "") else "MODEL"),
+        kv_bytes_per_token=spec.bytes_per_token if spec else options.kv_bytes_per_token,
+        tier_bytes_per_token=options.tier_kv_bytes_per_token,
+        kv_dtype=spec.kv_dtype if spec else options.kv_dtype or "",
+        hybrid=any(layer.kind is LayerKind.STATE for layer in spec.layers) if spec else None,
+        vllm=options.vllm or "",
+        lmcache=options.lmcache or "",
+    )
 
 
 def to_json(advice: Advice, language: str) -> dict[str, Any]:
     """The advice as the command's ``--json`` prints it."""
-    found = advice.verdict
+    verdict = advice.verdict
     return {
-        "tier": found.tier.value,
-        "reason": found.reason.value,
-        "needed_bytes": found.needed_bytes,
-        "free_vram_bytes": found.free_vram_bytes,
-        "cpu_ram_bytes": found.cpu_ram_bytes,
+        "tier": verdict.tier.value,
+        "reason": verdict.reason.value,
+        "needed_bytes": verdict.needed_bytes,
+        "free_vram_bytes": verdict.free_vram_bytes,
+        "cpu_ram_bytes": verdict.cpu_ram_bytes,
         "wiring": advice.plan.wiring.value if advice.plan else None,
         "files": files(advice.plan) if advice.plan else {},
         "notes": [
@@ -68,23 +91,31 @@ def to_json(advice: Advice, language: str) -> dict[str, Any]:
     }
 
 
-def _text(advice: Advice, traffic: Traffic, per_token: float, language: str) -> str:
-    found = advice.verdict
-    values = {
-        "users": traffic.users,
-        "context": traffic.context_tokens,
-        "per_token": format_bytes(per_token),
-        "needed": format_bytes(found.needed_bytes),
-        "vram": format_bytes(found.free_vram_bytes),
-        "ram": format_bytes(found.cpu_ram_bytes),
-    }
-    parts = [text("plan.arithmetic", language, values), text(f"plan.reason.{found.reason}", language, values)]
-    parts += [text(f"plan.note.{name}", language, given) for name, given in advice.notes]
+def _text(advice: Advice, traffic: Traffic, served: Served, language: str) -> str:
+    verdict = advice.verdict
+
+    def words(key: str, **values: Any) -> str:
+        return text(f"plan.{key}", language, values)
+
+    on_gpu = traffic.users * traffic.context_tokens * served.kv_bytes_per_token
+    parts = [
+        words(
+            "arithmetic",
+            users=traffic.users,
+            context=traffic.context_tokens,
+            per_token=format_bytes(served.kv_bytes_per_token),
+            needed=format_bytes(on_gpu),
+            vram=format_bytes(verdict.free_vram_bytes),
+            ram=format_bytes(verdict.cpu_ram_bytes),
+        )
+    ]
+    if verdict.needed_bytes != on_gpu:
+        needed = format_bytes(verdict.needed_bytes)
+        parts.append(words("tier_arithmetic", per_token=format_bytes(served.tier_bytes), needed=needed))
+    parts += [words(f"reason.{verdict.reason}"), *(words(f"note.{name}", **values) for name, values in advice.notes)]
     if advice.plan:
         for kind, content in files(advice.plan).items():
-            parts += ["", f"# {text(f'plan.file.{kind}', language, {})}", content.rstrip()]
-        parts += ["", f"# {text('plan.prove', language, {})}"]
-        parts += [
-            f"{number}. {text(f'plan.proof.{name}', language, {})}" for number, name in enumerate(advice.proof, 1)
-        ]
+            parts += ["", f"# {words(f'file.{kind}')}", content.rstrip()]
+        parts += ["", f"# {words('prove')}"]
+        parts += [f"{number}. {words(f'proof.{name}')}" for number, name in enumerate(advice.proof, 1)]
     return "\n".join(parts)

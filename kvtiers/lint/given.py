@@ -42,6 +42,7 @@ class Given:
     environment: dict[str, Value] = field(default_factory=dict)  # outside any server: .env files, exports alone
     files: list[dict[str, Value]] = field(default_factory=list)  # each lmcache.yaml
     versions: dict[str, Value] = field(default_factory=dict)
+    platform: str = ""  # cpu, where vLLM's package or image says so
     lmcache_server: bool = False
 
 

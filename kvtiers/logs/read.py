@@ -137,8 +137,8 @@ class LogReader:
         if requests:
             self.log.tokens["requests_with_load_failure"] += requests
 
-    def _on_engine(self, vllm: str) -> None:
-        self.log.begin(vllm)
+    def _on_engine(self, vllm: str, device: str) -> None:
+        self.log.begin(vllm, device)
 
     def _on_versions(self, lmcache: str, vllm: str) -> None:
         start = self.log.start

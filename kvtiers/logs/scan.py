@@ -53,7 +53,10 @@ _LMCACHE = {
 }
 # What vLLM says: the words by which its line is found (the longer, the faster), and what follows them.
 VLLM = {
-    "engine": ("Initializing a V1 LLM engine (v", r"(?P<engine_version>[^)\s]+)\)"),
+    "engine": (
+        "Initializing a V1 LLM engine (v",
+        r"(?P<engine_version>[^)\s]+)\)(?:.*? device_config=(?P<device>\w+))?",
+    ),
     "connector": ("Creating v1 connector with name: ", r"(?P<connector_name>\S+)"),
     "pool": ("KV cache size: ", r"(?P<pool_tokens>\d[\d,]{0,18}) tokens"),
     "ready": ("Application startup complete", ""),
@@ -227,7 +230,7 @@ _READ: dict[str, Callable[[re.Match[str]], Event | None]] = {
     "backend": lambda match: ("backend", match["backend_name"]),
     "disk": lambda match: ("disk", _utf8(match["path"])),
     "none_hash": lambda match: ("none_hash", match["hash"]),
-    "engine": lambda match: ("engine", match["engine_version"]),
+    "engine": lambda match: ("engine", match["engine_version"], match["device"] or ""),
     "connector": lambda match: ("connector", match["connector_name"]),
     "pool": lambda match: ("pool", int(match["pool_tokens"].replace(",", ""))),
     "ready": lambda match: ("ready",),

@@ -57,6 +57,7 @@ class Start:
     """One start of a server, and what has happened since."""
 
     vllm: str = ""
+    device: str = ""  # cuda, cpu, …; empty where the log does not say
     lmcache: str = ""
     connector: str = ""
     ready: bool = False
@@ -107,11 +108,11 @@ class Log:
             self.starts.append(Start())
         return self.starts[-1]
 
-    def begin(self, vllm: str) -> None:
+    def begin(self, vllm: str, device: str) -> None:
         """A server starts: whoever was waiting has been answered or never will be."""
         self.flush()
         self.start_count += 1
-        self.starts.append(Start(vllm=vllm))
+        self.starts.append(Start(vllm=vllm, device=device))
 
     def request(self, request: Request) -> None:
         """A lookup. Seen again, the request was polled or preempted: the last lookup is what was done."""

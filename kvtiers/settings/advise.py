@@ -1,152 +1,227 @@
-"""From machine and traffic to settings: the judge's verdict, sized, wired, with what must hold for it to work."""
+"""From host and traffic to settings: the judge's verdict, sized, wired, with what must hold for it to work.
+
+MP mode first, vLLM's own tiering second, LMCache inside the engine only where the versions allow it.
+"""
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from kvtiers.errors import KvtiersError
 from kvtiers.ledger.tiers import Tier, Traffic, Verdict, judge
-from kvtiers.settings.version_pairs import known_pairs, verdict
+from kvtiers.settings.mp import server_command
+from kvtiers.settings.version_pairs import LMCacheMode, known_pair
 from kvtiers.settings.wiring import (
     STAGING_GIB,
     Plan,
+    Platform,
     Wiring,
     exports,
     lmcache_environment,
     lmcache_yaml,
-    server_command,
+    mp_mode,
     settings,
     shared_environment,
+    shell,
     vllm_command,
 )
 from kvtiers.units import GIB, positive
 
-# Room beside the prefixes themselves: tails, chunks of other prompts, what is being replaced.
-_SLACK = 1.2
+# Room beside the prefixes themselves; LMCache's server begins to evict at 80 % of a tier.
+_SLACK = 1.25
 _DRIVE_SHARE = 0.9
 _TIERING_SINCE = (0, 22)
-_WIRING_OF = {Tier.CPU: Wiring.CPU, Tier.SSD: Wiring.CPU_SSD}
+_WIRING_OF = {Tier.CPU: Wiring.MP_RAM, Tier.SSD: Wiring.MP_DRIVE}
+Note = tuple[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Machine:
-    """What the server has, all workers together. ``drive``: a directory on the drive for KV, absolute."""
+class Host:
+    """What there is, all workers together. ``drive``: a directory on the drive for KV, absolute."""
 
     free_vram_gib: float
     cpu_ram_gib: float
     drive: str = "/mnt/nvme/lmcache"
     drive_free_gib: float | None = None
     tensor_parallel: int = 1
+    platform: Platform = Platform.CUDA
+
+
+@dataclass(frozen=True)
+class Served:
+    """What is served: ``model`` as ``vllm serve`` takes it, KV bytes per token of all layers and ranks.
+
+    ``tier_bytes_per_token``: below the GPU, where KV is not always kept as the GPU keeps it. ``kv_dtype``, ``hybrid``
+    (layers with states besides attention) and the versions: empty or None where not said.
+    """
+
+    model: str
+    kv_bytes_per_token: float
+    tier_bytes_per_token: float | None = None
+    kv_dtype: str = ""
+    hybrid: bool | None = None
+    vllm: str = ""
+    lmcache: str = ""
+
+    @property
+    def tier_bytes(self) -> float:
+        """KV bytes per token in a tier: the GPU's unless said otherwise."""
+        if self.tier_bytes_per_token is None:
+            return self.kv_bytes_per_token
+        return positive("tier_bytes_per_token", self.tier_bytes_per_token)
 
 
 @dataclass(frozen=True)
 class Advice:
-    """The verdict and what follows from it. ``plan`` is None where no tier below the GPU is needed.
+    """The verdict and what follows from it. ``plan`` is None where no tier is needed, or none may be recommended.
 
     ``notes`` and ``proof`` are ids of the doctor's texts, with their values.
     """
 
     verdict: Verdict
     plan: Plan | None
-    notes: tuple[tuple[str, dict[str, Any]], ...]
+    notes: tuple[Note, ...]
     proof: tuple[str, ...]
 
 
-def advise(
-    model: str,
-    kv_bytes_per_token: float,
-    traffic: Traffic,
-    machine: Machine,
-    *,
-    wiring: Wiring | None = None,
-    versions: Mapping[str, str] | None = None,
-) -> Advice:
-    """What to run.
-
-    Args:
-        model: as ``vllm serve`` takes it.
-        kv_bytes_per_token: of all layers and ranks.
-        traffic: prefixes to keep.
-        machine: where.
-        wiring: instead of the one that follows from the verdict.
-        versions: ``vllm`` and ``lmcache``, where known.
+def advise(served: Served, traffic: Traffic, host: Host, *, wiring: Wiring | None = None) -> Advice:
+    """What to run; ``wiring`` instead of the one that follows from the verdict.
 
     Raises:
-        KvtiersError: for numbers that make no sense.
+        KvtiersError: for numbers that make no sense, and versions that can't have what is asked for.
     """
-    found = judge(traffic, kv_bytes_per_token, machine.free_vram_gib, machine.cpu_ram_gib)
-    chosen = wiring or _WIRING_OF.get(found.tier)
-    notes = _version_notes(versions or {}, chosen)
+    verdict = _judge(served, traffic, host)
+    chosen = wiring or _WIRING_OF.get(verdict.tier)
     if chosen is None:
-        return Advice(found, None, tuple(notes), ())
-    if machine.tensor_parallel < 1:
-        raise KvtiersError(f"tensor_parallel must be at least 1, got {machine.tensor_parallel}")
-    longest_gib = traffic.context_tokens * kv_bytes_per_token / GIB
-    plan = _sized(Plan(chosen, model, max_model_len=math.ceil(traffic.context_tokens)), machine, found, longest_gib)
-    notes += _size_notes(found, machine, chosen, plan)
-    return Advice(found, plan, tuple(notes), proof(chosen))
+        return Advice(verdict, None, (), ())
+    if host.tensor_parallel < 1:
+        raise KvtiersError(f"tensor_parallel must be at least 1, got {host.tensor_parallel}")
+    if chosen.mode is LMCacheMode.MP and served.hybrid and not wiring:
+        return Advice(verdict, None, (("hybrid", {}),), ())
+    versions, refused = _versions(served, host, chosen)
+    if refused:
+        return Advice(verdict, None, (versions,) if versions else (), ())
+    plan = _sized(served, traffic, host, chosen, verdict)
+    notes = [*([versions] if versions else []), *_size_notes(verdict, host, plan), *place_notes(plan)]
+    return Advice(verdict, plan, (*notes, *_risk_notes(served, host, chosen)), proof(chosen))
 
 
-def _sized(unsized: Plan, machine: Machine, found: Verdict, longest_gib: float) -> Plan:
-    workers = machine.tensor_parallel
-    wanted_gib = _SLACK * found.needed_bytes / GIB
-    cpu_gib = min(wanted_gib, machine.cpu_ram_gib) if machine.cpu_ram_gib else STAGING_GIB
-    drive_gib = machine.drive_free_gib
-    disk_gib = (
-        wanted_gib if drive_gib is None else min(wanted_gib, _DRIVE_SHARE * positive("drive_free_gib", drive_gib))
-    )
+def _judge(served: Served, traffic: Traffic, host: Host) -> Verdict:
+    """VRAM holds what the GPU keeps, RAM what the tier keeps."""
+    on_gpu = judge(traffic, served.kv_bytes_per_token, host.free_vram_gib, host.cpu_ram_gib)
+    if on_gpu.tier in (Tier.NONE, Tier.VRAM):
+        return on_gpu
+    below = judge(traffic, served.tier_bytes, 0, host.cpu_ram_gib)
+    return replace(below, free_vram_bytes=on_gpu.free_vram_bytes)
+
+
+def _sized(served: Served, traffic: Traffic, host: Host, wiring: Wiring, verdict: Verdict) -> Plan:
+    workers = host.tensor_parallel
+    wanted_gib = _SLACK * verdict.needed_bytes / GIB
     # A load needs the whole prefix in host memory at once; two at a time must fit.
-    staging_gib = max(STAGING_GIB, 2 * longest_gib / workers)
-    return replace(
-        unsized,
-        cpu_gib=_round(max(cpu_gib / workers, staging_gib)),
-        disk_gib=_round(disk_gib / workers, down=drive_gib is not None),
-        disk_path=machine.drive,
+    longest_gib = traffic.context_tokens * served.tier_bytes / GIB
+    staging_gib = _tenths(max(STAGING_GIB, 2 * longest_gib / workers))
+    least_gib = staging_gib * workers if wiring.mode is LMCacheMode.IN_PROCESS else 2 * _SLACK * longest_gib
+    cpu_gib = max(min(wanted_gib, host.cpu_ram_gib), least_gib)
+    disk_gib, bounded = wanted_gib, wiring.on_drive and host.drive_free_gib is not None
+    if bounded:
+        disk_gib = min(wanted_gib, _DRIVE_SHARE * positive("drive_free_gib", host.drive_free_gib or 0))
+    return Plan(
+        wiring,
+        served.model,
+        cpu_gib=_tenths(cpu_gib),
+        disk_gib=_tenths(disk_gib, down=bounded),
+        disk_path=own_directory(host.drive, served),
+        max_model_len=math.ceil(traffic.context_tokens),
         tensor_parallel=workers,
-        staging_gib=_round(staging_gib),
+        staging_gib=staging_gib,
+        platform=host.platform,
     )
 
 
-def _round(gib: float, down: bool = False) -> float:
+def own_directory(drive: str, served: Served) -> str:
+    """A directory for these only: keys leave the KV dtype and vLLM's version out, and wrong KV would be a full hit."""
+    model = served.model.rstrip("/").rsplit("/", 1)[-1]
+    parts = filter(None, (model, served.kv_dtype, f"vllm-{served.vllm}" if served.vllm else ""))
+    return f"{drive.rstrip('/')}/" + re.sub(r"[^\w.]+", "-", "-".join(parts)).strip("-")
+
+
+def _tenths(gib: float, down: bool = False) -> float:
     """To a tenth, up unless a limit stands above."""
     return max(0.1, (math.floor if down else math.ceil)(round(gib * 10, 6)) / 10)
 
 
-def _size_notes(found: Verdict, machine: Machine, wiring: Wiring, plan: Plan) -> list[tuple[str, dict[str, Any]]]:
-    notes: list[tuple[str, dict[str, Any]]] = []
-    needed_gib = found.needed_bytes / GIB
-    on_disk = wiring not in (Wiring.CPU, Wiring.REDIS, Wiring.S3)
-    if on_disk and machine.drive_free_gib is not None and needed_gib > _DRIVE_SHARE * machine.drive_free_gib:
-        notes.append(("drive_too_small", {"needed_gib": needed_gib, "free_gib": machine.drive_free_gib}))
-    if wiring is Wiring.CPU and needed_gib > machine.cpu_ram_gib:
-        notes.append(("ram_too_small", {"needed_gib": needed_gib, "ram_gib": machine.cpu_ram_gib}))
-    if plan.cpu_gib * machine.tensor_parallel > max(machine.cpu_ram_gib, 0) and wiring is not Wiring.SSD_DEMO:
-        notes.append(
-            ("staging_over_ram", {"gib": plan.cpu_gib * machine.tensor_parallel, "ram_gib": machine.cpu_ram_gib})
-        )
-    if wiring in (Wiring.DIRECTORY, Wiring.MP_SERVER, Wiring.VLLM_TIERING):
-        notes.append(("unbounded_directory", {"path": machine.drive}))
-    notes.append(("survives" if wiring.survives_restart else "lost_at_restart", {}))
-    return notes
+def _size_notes(verdict: Verdict, host: Host, plan: Plan) -> Iterator[Note]:
+    needed_gib, ram_gib = verdict.needed_bytes / GIB, host.cpu_ram_gib
+    if plan.wiring.on_drive and host.drive_free_gib is not None and needed_gib > _DRIVE_SHARE * host.drive_free_gib:
+        yield "drive_too_small", {"needed_gib": needed_gib, "free_gib": host.drive_free_gib}
+    if plan.wiring in (Wiring.MP_RAM, Wiring.IN_PROCESS_RAM) and needed_gib > ram_gib:
+        yield "ram_too_small", {"needed_gib": needed_gib, "ram_gib": ram_gib}
+    if plan.cpu_gib > ram_gib and plan.wiring is not Wiring.IN_PROCESS_DISK_ONLY:
+        yield "staging_over_ram", {"gib": plan.cpu_gib, "ram_gib": ram_gib}
 
 
-def _version_notes(versions: Mapping[str, str], wiring: Wiring | None) -> list[tuple[str, dict[str, Any]]]:
-    notes: list[tuple[str, dict[str, Any]]] = []
-    vllm, lmcache = versions.get("vllm"), versions.get("lmcache")
-    numbers = {name: _numbers(version) for name, version in versions.items()}
-    if vllm and wiring is Wiring.VLLM_TIERING and numbers["vllm"] < _TIERING_SINCE:
-        raise KvtiersError(f"vLLM {vllm} has no TieringOffloadingSpec with a file-system tier: it came with 0.22")
-    if vllm and lmcache and wiring is not Wiring.VLLM_TIERING:
-        pair = verdict(vllm, lmcache, known_pairs())
-        values = {"vllm": vllm, "lmcache": lmcache}
-        if pair is None:
-            notes.append(("pair_unknown", values))
-        elif pair.works:
-            notes.append(("pair_works", {**values, "said_by": pair.source, "date": pair.date}))
-        else:
-            notes.append(("pair_fails", {**values, "what": pair.what, "said_by": pair.source, "date": pair.date}))
-    return notes
+def place_notes(plan: Plan) -> Iterator[Note]:
+    """Where KV is kept: how that is bounded, whether it is found again."""
+    match plan.wiring:
+        case Wiring.MP_DRIVE | Wiring.IN_PROCESS_DIRECTORY | Wiring.VLLM_TIERING:
+            yield "unbounded_directory", {"path": plan.disk_path}
+        case Wiring.MP_REDIS:
+            yield "redis_bound", {"gib": plan.disk_gib}
+        case Wiring.MP_S3:
+            yield "bucket_bound", {"gib": plan.disk_gib}
+    yield "survives" if plan.wiring.survives_restart else "lost_at_restart", {}
+    if plan.wiring.mode is LMCacheMode.MP and plan.wiring.survives_restart:
+        yield "own_directory", {}
+
+
+def _risk_notes(served: Served, host: Host, wiring: Wiring) -> Iterator[Note]:
+    if wiring.mode is LMCacheMode.IN_PROCESS:
+        yield "legacy", {}
+    mode = mp_mode(Plan(wiring, served.model))
+    if mode is not None:
+        yield "mp_server_dies", {"timeout_s": mode.mq_timeout_s, "heartbeat_s": mode.heartbeat_s}
+        yield "mp_containers", {}
+        yield "mp_risks", {}
+        if served.hybrid is not False:
+            yield "hybrid" if served.hybrid else "hybrid_unseen", {}
+        if host.platform is not Platform.CUDA:
+            yield f"platform_{host.platform}", {}
+        if host.platform is Platform.CUDA and wiring in _WIRING_OF.values():
+            yield "second_choice", {"wiring": Wiring.VLLM_TIERING.value}
+    if served.tier_bytes_per_token is None:
+        yield "tier_bytes", {}
+
+
+def _versions(served: Served, host: Host, wiring: Wiring) -> tuple[Note | None, bool]:
+    """What is known of the versions, and whether they rule the wiring out.
+
+    Raises:
+        KvtiersError: for a version that is none, or one that lacks the tier.
+    """
+    for version in filter(None, (served.vllm, served.lmcache)):
+        _numbers(version)
+    if wiring.mode is None:
+        if host.platform is Platform.CPU:
+            raise KvtiersError("vLLM's own tiering needs a GPU")
+        if served.vllm and _numbers(served.vllm) < _TIERING_SINCE:
+            raise KvtiersError(
+                f"vLLM {served.vllm} has no TieringOffloadingSpec with a file-system tier: it came with 0.22"
+            )
+        return None, False
+    platform = "cpu" if host.platform is Platform.CPU else "cuda"
+    pair = known_pair(wiring.mode, served.vllm, served.lmcache, platform)
+    values: dict[str, Any] = {"vllm": served.vllm or "?", "lmcache": served.lmcache or "?"}
+    if pair is not None:
+        values |= {"what": pair.what, "said_by": pair.source, "date": pair.date, "mode": wiring.mode.value}
+        values |= {"since": pair.vllm_from, "upto": pair.lmcache_to}
+    if pair and not pair.works:
+        return ("pair_fails", values) if served.vllm else ("pair_may_fail", values), bool(served.vllm)
+    if not (served.vllm and served.lmcache):
+        return None, False
+    return ("pair_works" if pair else "pair_unknown", values), False
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -158,14 +233,15 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 def proof(wiring: Wiring) -> tuple[str, ...]:
     """How to see that it works, step by step: ids of the doctor's texts."""
-    started = {
-        Wiring.CPU_SSD: ("disk_line",),
-        Wiring.SSD_DEMO: ("disk_line",),
-        Wiring.MP_SERVER: ("mp_line",),
-        Wiring.VLLM_TIERING: ("tiering_metric",),
-    }
-    asked = {Wiring.MP_SERVER: ("mp_hit",), Wiring.VLLM_TIERING: ()}
-    return (*started.get(wiring, ("connector_line",)), *asked.get(wiring, ("hit_line",)), "check", "changed_token")
+    match wiring.mode:
+        case LMCacheMode.MP:
+            seen: tuple[str, ...] = ("mp_line", "mp_hit")
+        case LMCacheMode.IN_PROCESS:
+            on_disk = wiring in (Wiring.IN_PROCESS_DISK, Wiring.IN_PROCESS_DISK_ONLY)
+            seen = ("disk_line" if on_disk else "connector_line", "hit_line")
+        case _:
+            seen = ("tiering_metric",)
+    return (*seen, "same_answer", "check", "changed_token")
 
 
 def files(plan: Plan) -> dict[str, str]:
@@ -173,11 +249,11 @@ def files(plan: Plan) -> dict[str, str]:
 
     ``environment`` and ``yaml`` say the same; PYTHONHASHSEED goes into the environment in either case.
     """
-    values = settings(plan)
-    server = server_command(plan)
+    values, mode = settings(plan), mp_mode(plan)
+    environment = shared_environment(plan.wiring) | lmcache_environment(values)
     return {
-        **({"server": server} if server else {}),
-        "environment": exports(shared_environment() | lmcache_environment(values)),
+        **({"server": shell(server_command(mode))} if mode else {}),
+        **({"environment": exports(environment)} if environment else {}),
         **({"yaml": lmcache_yaml(values)} if values else {}),
         "command": vllm_command(plan),
     }

@@ -1,51 +1,70 @@
-"""From the chosen tiers to settings: the vLLM command, LMCache's environment, and the same as lmcache.yaml.
+"""From the chosen tiers to settings: vLLM's command, and an LMCache server beside it or LMCache's settings inside it.
 
-Sources: LMCache 0.5.6 (defaults, LMCACHE_ variables, sizes in GiB per worker, ``lmcache server``) and vLLM 0.32.0 (KV
-connectors, TieringOffloadingSpec).
+Sources: LMCache 0.5.6 (defaults, LMCACHE_ variables, sizes in GiB per worker) and vLLM 0.32.0 (KV connectors,
+TieringOffloadingSpec). MP mode's settings are in ``mp``.
 """
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+from urllib.parse import urlsplit
 
 from kvtiers.errors import KvtiersError
+from kvtiers.settings import mp
+from kvtiers.settings.mp import RECOMPUTE, Bucket, Drive, MPMode, Redis, Transfer, absolute, compact
+from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.units import GIB, positive
 
-# A lost or unreadable chunk is computed again; by default vLLM fails the request.
-CONNECTOR = {"kv_connector": "LMCacheConnectorV1", "kv_role": "kv_both", "kv_load_failure_policy": "recompute"}
 # LMCache loads through this much host memory even where no CPU tier is wanted; a longer prefix would never load.
 STAGING_GIB = 5.0
 
 
-class Wiring(StrEnum):
-    """Which tiers to wire below the GPU's own KV pool, and by whom."""
+class Platform(StrEnum):
+    """What vLLM runs on. Without CUDA IPC, which WSL2 lacks, the engine must copy KV itself."""
 
+    CUDA = "cuda"
+    WSL2 = "wsl2"
     CPU = "cpu"
-    CPU_SSD = "cpu_ssd"
-    SSD_DEMO = "ssd_demo"
-    DIRECTORY = "directory"
-    REDIS = "redis"
-    S3 = "s3"
-    MP_SERVER = "mp_server"
+
+
+class Wiring(StrEnum):
+    """Which tiers to wire below the GPU's own KV pool, and by whom: best first, the in-process legacy last."""
+
+    MP_RAM = "mp_ram"
+    MP_DRIVE = "mp_drive"
+    MP_REDIS = "mp_redis"
+    MP_S3 = "mp_s3"
     VLLM_TIERING = "vllm_tiering"
+    IN_PROCESS_RAM = "in_process_ram"
+    IN_PROCESS_DISK = "in_process_disk"
+    IN_PROCESS_DISK_ONLY = "in_process_disk_only"
+    IN_PROCESS_DIRECTORY = "in_process_directory"
 
     @property
-    def in_process(self) -> bool:
-        """Is it LMCache inside the engine, set by LMCACHE_ variables or lmcache.yaml?"""
-        return self not in (Wiring.MP_SERVER, Wiring.VLLM_TIERING)
+    def mode(self) -> LMCacheMode | None:
+        """How LMCache runs; None where it does not."""
+        if self is Wiring.VLLM_TIERING:
+            return None
+        return LMCacheMode.MP if self.startswith("mp") else LMCacheMode.IN_PROCESS
+
+    @property
+    def on_drive(self) -> bool:
+        """Is KV kept on a local drive?"""
+        return self not in (Wiring.MP_RAM, Wiring.MP_REDIS, Wiring.MP_S3, Wiring.IN_PROCESS_RAM)
 
     @property
     def survives_restart(self) -> bool:
         """Is KV written before a restart found again after it, given a stable hash, the same model and layout?"""
-        return self in (Wiring.DIRECTORY, Wiring.REDIS, Wiring.S3, Wiring.MP_SERVER, Wiring.VLLM_TIERING)
+        lost = (Wiring.MP_RAM, Wiring.IN_PROCESS_RAM, Wiring.IN_PROCESS_DISK, Wiring.IN_PROCESS_DISK_ONLY)
+        return self not in lost
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to wire, with the sizes and places it needs. Sizes are GiB per worker."""
+    """What to wire, with the sizes and places it needs. Sizes are GiB of all workers; ``staging_gib`` of each."""
 
     wiring: Wiring
     model: str
@@ -59,6 +78,32 @@ class Plan:
     max_model_len: int | None = None
     tensor_parallel: int = 1
     staging_gib: float = STAGING_GIB
+    platform: Platform = Platform.CUDA
+
+
+def mp_mode(plan: Plan) -> MPMode | None:
+    """The LMCache server of the plan and its engine; None where it has none."""
+    l2: Drive | Redis | Bucket | None = None
+    match plan.wiring:
+        case Wiring.MP_DRIVE:
+            l2 = Drive(plan.disk_path)
+        case Wiring.MP_REDIS:
+            l2 = _redis(plan.redis_url)
+        case Wiring.MP_S3:
+            l2 = Bucket(plan.s3_url, plan.s3_region, limit_gib=plan.disk_gib)
+        case Wiring.MP_RAM:
+            pass
+        case _:
+            return None
+    transfer = {Platform.CPU: Transfer.AUTO, Platform.WSL2: Transfer.ENGINE_DRIVEN}.get(plan.platform)
+    return MPMode(
+        l1_gib=positive("cpu_gib", plan.cpu_gib),
+        l2=l2,
+        chunk_tokens=plan.chunk_tokens,
+        max_workers=plan.tensor_parallel,
+        transfer=transfer or Transfer.LMCACHE_DRIVEN,
+        shm_name="kvtiers" if transfer else "",
+    )
 
 
 def settings(plan: Plan) -> dict[str, Any]:
@@ -67,28 +112,24 @@ def settings(plan: Plan) -> dict[str, Any]:
     Raises:
         KvtiersError: for a size of 0 where a tier needs one, or a path that is not absolute.
     """
-    if not plan.wiring.in_process:
+    if plan.wiring.mode is not LMCacheMode.IN_PROCESS:
         return {}
-    has_cpu_tier = plan.wiring is not Wiring.SSD_DEMO
+    has_cpu_tier = plan.wiring is not Wiring.IN_PROCESS_DISK_ONLY
+    share_gib = round(positive("cpu_gib", plan.cpu_gib) / plan.tensor_parallel, 2)
     common = {
         "chunk_size": plan.chunk_tokens,
         "local_cpu": has_cpu_tier,
-        "max_local_cpu_size": positive("cpu_gib", plan.cpu_gib) if has_cpu_tier else plan.staging_gib,
+        "max_local_cpu_size": share_gib if has_cpu_tier else plan.staging_gib,
         "pre_caching_hash_algorithm": "sha256",
     }
     match plan.wiring:
-        case Wiring.CPU_SSD | Wiring.SSD_DEMO:
+        case Wiring.IN_PROCESS_DISK | Wiring.IN_PROCESS_DISK_ONLY:
             # Without a limit, which is 0 by default, LMCache creates no disk tier and says nothing.
-            limit_gib = positive("disk_gib", plan.disk_gib)
-            return common | {"local_disk": f"file://{_absolute(plan.disk_path)}", "max_local_disk_size": limit_gib}
-        case Wiring.DIRECTORY:
-            return common | _remote("fs", "base_path", _absolute(plan.disk_path))
-        case Wiring.REDIS:
-            return common | _remote("redis", "redis_url", plan.redis_url)
-        case Wiring.S3:
-            # LMCache 0.5.6 has no S3 plugin: the older remote_url is the one way there. Keys come from the AWS chain.
-            extra = {"s3_region": plan.s3_region, "save_chunk_meta": False}
-            return common | {"remote_url": plan.s3_url, "remote_serde": "naive", "extra_config": extra}
+            limit_gib = round(positive("disk_gib", plan.disk_gib) / plan.tensor_parallel, 2)
+            return common | {"local_disk": f"file://{absolute(plan.disk_path)}", "max_local_disk_size": limit_gib}
+        case Wiring.IN_PROCESS_DIRECTORY:
+            extra = {"remote_storage_plugin.fs.base_path": absolute(plan.disk_path)}
+            return common | {"remote_storage_plugins": ["fs"], "extra_config": extra}
     return common
 
 
@@ -102,9 +143,12 @@ def lmcache_environment(values: Mapping[str, Any]) -> dict[str, str]:
     return {f"LMCACHE_{key.upper()}": _variable(value) for key, value in values.items()}
 
 
-def shared_environment() -> dict[str, str]:
-    """What the engine needs besides: a hash seed that is equal in every process and after every restart."""
-    return {"PYTHONHASHSEED": "0"}
+def shared_environment(wiring: Wiring) -> dict[str, str]:
+    """What the engine needs besides: a hash seed that is equal in every process and after every restart.
+
+    LMCache's server hashes by itself, the same in every process.
+    """
+    return {} if wiring.mode is LMCacheMode.MP else {"PYTHONHASHSEED": "0"}
 
 
 def connector(plan: Plan) -> dict[str, Any]:
@@ -113,61 +157,42 @@ def connector(plan: Plan) -> dict[str, Any]:
     Raises:
         KvtiersError: for a size of 0 or a path that is not absolute.
     """
-    match plan.wiring:
-        case Wiring.MP_SERVER:
-            return {**CONNECTOR, "kv_connector": "LMCacheMPConnector"}
-        case Wiring.VLLM_TIERING:
-            extra = {
-                "spec_name": "TieringOffloadingSpec",
-                "cpu_bytes_to_use": int(positive("cpu_gib", plan.cpu_gib) * plan.tensor_parallel * GIB),
-                "secondary_tiers": [{"type": "fs", "root_dir": _absolute(plan.disk_path)}],
-            }
-            return {**CONNECTOR, "kv_connector": "OffloadingConnector", "kv_connector_extra_config": extra}
-        case _:
-            return dict(CONNECTOR)
+    mode = mp_mode(plan)
+    if mode is not None:
+        return mp.connector(mode)
+    if plan.wiring is Wiring.VLLM_TIERING:
+        extra = {
+            "spec_name": "TieringOffloadingSpec",
+            "cpu_bytes_to_use": int(positive("cpu_gib", plan.cpu_gib) * GIB),
+            "secondary_tiers": [{"type": "fs", "root_dir": absolute(plan.disk_path)}],
+        }
+        return {"kv_connector": "OffloadingConnector", **RECOMPUTE, "kv_connector_extra_config": extra}
+    return {"kv_connector": "LMCacheConnectorV1", **RECOMPUTE}
 
 
 def vllm_command(plan: Plan) -> str:
-    """The server's command line, quoted for a POSIX shell, one option a line."""
-    lines = [["vllm", "serve", plan.model]]
+    """The engine's command line, for a POSIX shell."""
+    command = ["vllm", "serve", plan.model]
     if plan.max_model_len is not None:
-        lines.append(["--max-model-len", str(plan.max_model_len)])
+        command += ["--max-model-len", str(plan.max_model_len)]
     if plan.tensor_parallel > 1:
-        lines.append(["--tensor-parallel-size", str(plan.tensor_parallel)])
-    lines.append(["--kv-transfer-config", json.dumps(connector(plan), separators=(",", ":"))])
-    return _shell(lines)
+        command += ["--tensor-parallel-size", str(plan.tensor_parallel)]
+    return shell([*command, "--kv-transfer-config", compact(connector(plan))])
 
 
-def server_command(plan: Plan) -> str | None:
-    """The ``lmcache server`` that MP mode needs beside vLLM; None elsewhere. Its ``fs`` adapter has no size limit.
-
-    For a vLLM without a GPU add ``--supported-transfer-mode auto``: it copies the KV itself, which the server refuses
-    by default, and the engine's start then hangs.
-    """
-    if plan.wiring is not Wiring.MP_SERVER:
-        return None
-    adapter = {"type": "fs", "base_path": _absolute(plan.disk_path)}
-    return _shell(
-        [
-            ["lmcache", "server", "--chunk-size", str(plan.chunk_tokens)],
-            ["--l1-size-gb", f"{positive('cpu_gib', plan.cpu_gib) * plan.tensor_parallel:g}"],
-            ["--eviction-policy", "LRU"],
-            ["--l2-adapter", json.dumps(adapter, separators=(",", ":"))],
-        ]
-    )
+def shell(command: Sequence[str]) -> str:
+    """A command quoted for a POSIX shell, one option a line."""
+    lines: list[list[str]] = [[]]
+    for word in command:
+        if word.startswith("--"):
+            lines.append([])
+        lines[-1].append(word)
+    return " \\\n  ".join(map(shlex.join, lines))
 
 
 def exports(environment: Mapping[str, str]) -> str:
     """``export NAME=value`` lines, quoted for a POSIX shell."""
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment.items())
-
-
-def _shell(lines: list[list[str]]) -> str:
-    return " \\\n  ".join(shlex.join(line) for line in lines)
-
-
-def _remote(plugin: str, key: str, value: str) -> dict[str, Any]:
-    return {"remote_storage_plugins": [plugin], "extra_config": {f"remote_storage_plugin.{plugin}.{key}": value}}
 
 
 def _variable(value: object) -> str:
@@ -180,7 +205,11 @@ def _variable(value: object) -> str:
             return json.dumps(value)
 
 
-def _absolute(path: str) -> str:
-    if not path.startswith("/") or "," in path:
-        raise KvtiersError(f"disk_path must be one absolute path such as /mnt/nvme/lmcache, got {path!r}")
-    return path
+def _redis(url: str) -> Redis:
+    try:
+        parts = urlsplit(url)
+        if parts.scheme in ("redis", "valkey") and parts.hostname and not parts.username and not parts.password:
+            return Redis(parts.hostname, parts.port or Redis.port)
+    except ValueError:
+        pass
+    raise KvtiersError(f"redis_url must look like redis://HOST:PORT, credentials in the environment, got {url!r}")

@@ -9,7 +9,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from kvtiers.settings.version_pairs import known_pairs, verdict
+from kvtiers.settings.version_pairs import LMCacheMode, known_pair, known_pairs
 from lab.engines.presets import Preset
 from lab.errors import LabError
 from lab.paths import ENGINES, REQUIREMENTS, engine_environment, engine_python
@@ -71,20 +71,20 @@ def engine_versions(engine: str) -> EngineVersions:
         raise LabError(f"the {engine} engine is not set up: run python -m lab setup --engine {engine}") from error
 
 
-def refuse_known_bad(versions: EngineVersions) -> None:
-    """Stop before starting a vLLM/LMCache pair that is known not to work.
+def refuse_known_bad(versions: EngineVersions, mode: LMCacheMode, platform: str) -> None:
+    """Stop before starting a vLLM/LMCache pair that is known not to work so wired, on ``platform`` (cpu or cuda).
 
     Raises:
         LabError: naming the reason, its source, and a pair that works.
     """
-    pairs = known_pairs()
-    pair = verdict(versions.vllm, versions.lmcache, pairs)
-    if pair is None or pair.works:
+    pair = known_pair(mode, versions.vllm, versions.lmcache, platform)
+    if pair is None or pair.works or not (versions.vllm and versions.lmcache):
         return
-    good = next(pair for pair in pairs if pair.works)
+    good = next(pair for pair in known_pairs() if pair.works)
     raise LabError(
-        f"vLLM {versions.vllm} with LMCache {versions.lmcache} is known not to work: {pair.what['en']} ({pair.source}, "
-        f"{pair.date}). vLLM {good.vllm_from} with LMCache {good.lmcache_from} works."
+        f"vLLM {versions.vllm} with LMCache {versions.lmcache}, wired {mode}, is known not to work: {pair.what['en']} "
+        f"({pair.source}, {pair.date}). vLLM {good.vllm_from} with LMCache {good.lmcache_from}, wired {good.mode}, "
+        "works."
     )
 
 

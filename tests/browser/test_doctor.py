@@ -31,7 +31,7 @@ def paste(visit: Visit, notebook: FrameLocator, text: str) -> list[str]:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_pasted_settings_get_their_finding_and_stay_in_the_page(visit: Visit, language: str) -> None:
-    (finding,) = lint([Source("paste", NO_LIMIT)])
+    finding, *_ = lint([Source("paste", NO_LIMIT)])
     notebook = visit.open_live(f"{language}/05-wire-it/")
     requests = paste(visit, notebook, NO_LIMIT)
     expect(notebook.get_by_text(finding.what(language)).first).to_be_visible()

@@ -36,7 +36,7 @@ def lives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lives]:
     """Everything is asked once, here: a restart comes after what it forgets."""
     logs = tmp_path_factory.mktemp("lives")
     with run_directory(DEFAULT_CACHE_ROOT) as disk, run_directory(DEFAULT_CACHE_ROOT) as directory:
-        plan = Plan(Wiring.DIRECTORY, "tiny", cpu_gib=1, disk_path=str(directory))
+        plan = Plan(Wiring.IN_PROCESS_DIRECTORY, "tiny", cpu_gib=1, disk_path=str(directory))
         with alive(logs, {disk: (), directory: [wired(plan)]}) as (first, shared):
             cold = first.store(*NAMES)
             directory_cold = shared.store("damaged")["damaged"]

@@ -1,12 +1,10 @@
-"""MP mode as ``kvtiers plan`` wires it: the server's command and vLLM's connector, on the real engine.
+"""MP mode as ``kvtiers plan`` wires it for a CPU: the server's command and vLLM's connector, on the real engine.
 
-Of ours are the ports, no metrics (their exporter is not in the lab's environment), and the transfer mode: without a GPU
-vLLM copies the KV itself, which the server does not offer by default.
+Of ours are the ports, the name of the shared memory, and no metrics (their exporter is not in the lab's environment).
 """
 
 import json
 import os
-import shlex
 import subprocess
 import time
 from collections.abc import Iterator
@@ -18,7 +16,8 @@ import httpx
 import pytest
 
 from kvtiers.result.evidence import Counters
-from kvtiers.settings.wiring import Plan, Wiring, connector, server_command
+from kvtiers.settings.mp import MPMode, connector, server_command
+from kvtiers.settings.wiring import Plan, Platform, Wiring, mp_mode
 from lab.engines.launch import Launch
 from lab.engines.ports import reserved_ports
 from lab.local_run import DEFAULT_CACHE_ROOT
@@ -33,17 +32,16 @@ Answers = list[tuple[tuple[int, ...], Counters]]
 
 
 @contextmanager
-def mp_server(plan: Plan, log: Path, port: int, http_port: int) -> Iterator[None]:
+def mp_server(mode: MPMode, log: Path) -> Iterator[None]:
     """``lmcache server``, ready on entry, gone on exit."""
-    program, *arguments = shlex.split((server_command(plan) or "").replace("\\\n", ""))
+    program, *arguments = server_command(mode)
     command = [str(engine_python("cpu").parent / program), *arguments, "--disable-metrics"]
-    command += ["--port", str(port), "--http-port", str(http_port), "--supported-transfer-mode", "auto"]
     environment = os.environ | {"LMCACHE_TRACK_USAGE": "false", "DO_NOT_TRACK": "1"}
     with log.open("wb") as output:
         process = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT)
     try:
         deadline = time.monotonic() + TIMEOUT_S
-        while not is_ready(http_port):
+        while not is_ready(mode.http_port):
             assert process.poll() is None, log.read_text()[-2000:]
             assert time.monotonic() < deadline, log.read_text()[-2000:]
             time.sleep(0.1)
@@ -75,19 +73,20 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answers]:
     """One life, and another after both processes were started anew on the same directory."""
     logs = tmp_path_factory.mktemp("mp")
     with run_directory(DEFAULT_CACHE_ROOT) as directory, reserved_ports(2) as ports:
-        plan = Plan(Wiring.MP_SERVER, "tiny", cpu_gib=1, disk_path=str(directory))
+        planned = mp_mode(Plan(Wiring.MP_DRIVE, "tiny", cpu_gib=1, disk_path=str(directory), platform=Platform.CPU))
+        assert planned is not None
+        mode = replace(planned, port=ports[0], http_port=ports[1], shm_name=f"kvtiers-test-{os.getpid()}")
 
         def wired(launch: Launch) -> Launch:
             at = launch.command.index("--kv-transfer-config") + 1
-            config = connector(plan) | {"kv_connector_extra_config": {"lmcache.mp.port": ports[0]}}
             ours = {name for name in launch.environment if name.startswith("LMCACHE_")} - {"LMCACHE_TRACK_USAGE"}
             kept = {name: value for name, value in launch.environment.items() if name not in {*ours, "PYTHONPATH"}}
-            command = (*launch.command[:at], json.dumps(config), *launch.command[at + 1 :])
+            command = (*launch.command[:at], json.dumps(connector(mode)), *launch.command[at + 1 :])
             return replace(launch, environment=kept, command=command)
 
         answers = {}
         for name, documents in (("first life", STEPS), ("second life", ("report",))):
-            with mp_server(plan, logs / "server.log", *ports), alive(logs, {directory: [wired]}) as (life,):
+            with mp_server(mode, logs / "server.log"), alive(logs, {directory: [wired]}) as (life,):
                 answers[name] = ask(life, documents)
         return answers
 

@@ -1,6 +1,5 @@
 """What we believe about settings against LMCache 0.5.6 and vLLM 0.32.0 themselves."""
 
-import shlex
 from typing import Any
 
 import pytest
@@ -8,7 +7,10 @@ import pytest
 from kvtiers.lint.setup import DEFAULTS, convert
 from kvtiers.lint.yaml_nodes import documents
 from kvtiers.settings import known
-from kvtiers.settings.wiring import Plan, Wiring, connector, lmcache_environment, lmcache_yaml, server_command, settings
+from kvtiers.settings.mp import Bucket, Drive, MPMode, Redis, Transfer, server_command
+from kvtiers.settings.mp import connector as mp_connector
+from kvtiers.settings.version_pairs import LMCacheMode
+from kvtiers.settings.wiring import Plan, Wiring, connector, lmcache_environment, lmcache_yaml, settings
 from tests.engine.python import run_in_engine
 
 pytestmark = pytest.mark.engine
@@ -24,8 +26,18 @@ KINDS = {
     "_to_float_list": "list",
     "_to_str_list": "list",
 }
-IN_PROCESS = [wiring for wiring in Wiring if wiring.in_process]
+IN_PROCESS = [wiring for wiring in Wiring if wiring.mode is LMCacheMode.IN_PROCESS]
 PLANS = {wiring.value: Plan(wiring, "m", cpu_gib=12.5, disk_gib=33, chunk_tokens=512) for wiring in IN_PROCESS}
+
+MODES = {
+    "ram": MPMode(12.5),
+    "drive": MPMode(2, Drive("/mnt/kv", direct_io=False), chunk_tokens=512, max_workers=4, port=7001, http_port=7002),
+    "bounded drive": MPMode(2, Drive("/mnt/kv", limit_gib=50)),
+    "redis": MPMode(2, Redis("cache", 6380)),
+    "bucket": MPMode(2, Bucket("s3://kv.s3.example.com", "eu-central-1", limit_gib=50)),
+    "shared memory": MPMode(0.5, host="127.0.0.1", transfer=Transfer.AUTO, shm_name="kv"),
+    "engine driven": MPMode(0.5, transfer=Transfer.ENGINE_DRIVEN, mq_timeout_s=20, heartbeat_s=2),
+}
 
 # setting -> values as people write them in YAML
 WRITTEN = {
@@ -53,9 +65,9 @@ def engine() -> dict[str, dict[str, Any]]:
     for wiring in Wiring:
         plan = Plan(wiring, "m", cpu_gib=12.5)
         cases.append({"name": f"connector {wiring.value}", "job": "connector", "config": connector(plan)})
-    command = (server_command(Plan(Wiring.MP_SERVER, "m", cpu_gib=12.5)) or "").replace("\\\n", "")
-    words = shlex.split(command)
-    cases.append({"name": "server", "job": "server", "arguments": words[2:]})
+    for name, mode in MODES.items():
+        cases.append({"name": f"server {name}", "job": "server", "arguments": server_command(mode)[2:]})
+        cases.append({"name": f"mp connector {name}", "job": "mp_connector", "config": mp_connector(mode)})
     return run_in_engine("settings/load_settings.py", cases, timeout_s=120)
 
 
@@ -107,7 +119,51 @@ def test_vllm_takes_every_generated_connector(wiring: Wiring, engine: dict[str, 
     assert said.get("class", said) == connector(Plan(wiring, "m"))["kv_connector"]
 
 
-def test_the_lmcache_server_takes_its_generated_command(engine: dict[str, dict[str, Any]]) -> None:
-    said = engine["server"]
+@pytest.mark.parametrize("name", MODES)
+def test_the_lmcache_server_reads_its_generated_command_as_it_is_meant(
+    name: str, engine: dict[str, dict[str, Any]]
+) -> None:
+    said, mode = engine[f"server {name}"], MODES[name]
     assert "error" not in said, said
-    assert (said["l1_size_gb"], said["adapters"]) == (12.5, ["FSL2AdapterConfig"])
+    shared = bool(mode.shm_name)
+    assert said["server"] == {
+        "host": mode.host,
+        "port": mode.port,
+        "http_host": mode.http_host,
+        "http_port": mode.http_port,
+        "chunk_size": mode.chunk_tokens,
+        "max_workers": mode.max_workers,
+        "supported_transfer_mode": mode.transfer,
+        "shm_name": mode.shm_name,
+    }
+    assert said["l1_bytes"] == mode.l1_gib * 1024**3
+    assert said["l1_grows"] is (False if shared else said["l1_grows"])
+    l2 = mode.l2
+    kinds = {Drive: "FSL2AdapterConfig", Redis: "RESPL2AdapterConfig", Bucket: "S3L2AdapterConfig"}
+    bounded = getattr(l2, "limit_gib", None)
+    kind = "FSNativeL2AdapterConfig" if isinstance(l2, Drive) and bounded else kinds.get(type(l2))
+    assert [adapter["class"] for adapter in said["adapters"]] == ([kind] if kind else [])
+    for adapter in said["adapters"]:
+        assert adapter["evicts"] is bool(bounded)
+        fields = adapter["fields"]
+        match l2:
+            case Drive():
+                assert (fields["base_path"], fields["use_odirect"]) == (l2.path, l2.direct_io)
+            case Redis():
+                assert (fields["host"], fields["port"]) == (l2.host, l2.port)
+            case Bucket():
+                assert (fields["s3_endpoint"], fields["s3_region"]) == (l2.endpoint, l2.region)
+        assert fields.get("max_capacity_gb") in ({bounded} if bounded else {None, 0})
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_the_mp_connector_reads_its_generated_settings(name: str, engine: dict[str, dict[str, Any]]) -> None:
+    said, mode = engine[f"mp connector {name}"], MODES[name]
+    assert "error" not in said, said
+    assert said["server_url"] == f"tcp://{mode.host}:{mode.port}"
+    assert said["policy"] == "recompute"
+    resolved = said["resolved"]
+    assert (resolved["mq_timeout"], resolved["heartbeat_interval"]) == (mode.mq_timeout_s, mode.heartbeat_s)
+    driven = mode.transfer is Transfer.ENGINE_DRIVEN
+    assert resolved["mp_transfer_mode"] == ("engine_driven" if driven else "auto")
+    assert said["unknown"] == []

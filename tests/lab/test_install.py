@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kvtiers.settings.version_pairs import LMCacheMode
 from lab.engines import install
 from lab.engines.install import EngineVersions, refuse_known_bad, set_up
 from lab.errors import LabError
@@ -100,6 +101,8 @@ def test_a_full_drive_is_refused_before_anything_is_written(elsewhere: Path, mon
 
 
 def test_a_pair_known_not_to_work_is_refused_and_a_working_one_named() -> None:
-    with pytest.raises(LabError, match=r"known not to work: .*33440.*vLLM 0\.32\.0 with LMCache 0\.5\.6 works"):
-        refuse_known_bad(EngineVersions("0.15.1", "0.3.8", "2.9.1", "3.12.1"))
-    refuse_known_bad(EngineVersions("0.32.0", "0.5.6", "2.13.0", "3.12.1"))
+    with pytest.raises(LabError, match=r"known not to work: .*4463.*vLLM 0\.32\.0 with LMCache 0\.5\.6, wired mp"):
+        refuse_known_bad(EngineVersions("0.32.0", "0.5.6", "2.13.0", "3.12.1"), LMCacheMode.IN_PROCESS, "cuda")
+    for mode in LMCacheMode:
+        refuse_known_bad(EngineVersions("0.32.0", "0.5.6", "2.13.0", "3.12.1"), mode, "cpu")
+    refuse_known_bad(EngineVersions("0.32.0", "", "2.13.0", "3.12.1"), LMCacheMode.IN_PROCESS, "cuda")

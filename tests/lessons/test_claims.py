@@ -13,6 +13,7 @@ from course.lessons.reading import Reading
 from kvtiers.ledger.worth import REPORTED_MISS_PRICES
 from kvtiers.model.public import public_models
 from kvtiers.result.schema import read_reported
+from kvtiers.settings.version_pairs import LMCacheMode, known_pair
 from tests.lessons.prose import CLAIM, LESSONS, PROJECT
 
 REFERENCE = PROJECT / "lab" / "results" / "reference"
@@ -66,6 +67,13 @@ def test_reported_speedups_are_those_of_the_reported_file(reading: Reading) -> N
     for row, claim in zip(rows, claims, strict=True):
         assert claim.value == f"{row.cold_over_ssd_reuse}×"
         assert claim.source["en"].startswith(row.model)
+
+
+def test_the_known_bad_wiring_is_that_of_the_version_pairs(reading: Reading) -> None:
+    pair = known_pair(LMCacheMode.IN_PROCESS, "", "", "cuda")
+    assert pair is not None
+    assert pair.vllm_from == f"{reading.claims['in-process-bad-since'].value}.0"
+    assert pair.lmcache_to == reading.claims["in-process-bad-upto"].value
 
 
 def arithmetic(text: str) -> float:

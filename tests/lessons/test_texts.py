@@ -11,7 +11,8 @@ import yaml
 from course.lessons.reading import Reading
 
 from kvtiers.logs.lines import parse_lookup, parse_retrieved, parse_stored
-from kvtiers.settings.wiring import Plan, Wiring, lmcache_yaml, settings, vllm_command
+from kvtiers.settings.advise import files
+from kvtiers.settings.wiring import Plan, Wiring, lmcache_yaml, settings
 from tests.lessons.prose import CLAIM, LANGUAGES, LESSONS, PROJECT, SLUGS, TERM, numbers, prose, source, tokens
 
 INPUTS: dict[str, list[str]] = yaml.safe_load((LESSONS / "inputs.yaml").read_text())
@@ -140,10 +141,10 @@ def test_the_log_of_lesson_06_says_what_the_text_says() -> None:
 
 def test_the_wiring_of_lesson_05_is_what_kvtiers_writes() -> None:
     fences = [token for token in tokens(source("05-wire-it", "en")) if token.type == "fence" and token.info != "table"]
-    shell, file = [token.content for token in fences]
-    plan = Plan(Wiring.CPU_SSD, "MODEL")
-    assert file == lmcache_yaml(settings(plan))
-    assert vllm_command(plan) in shell
+    server, engine, legacy = [token.content.strip() for token in fences]
+    written = files(Plan(Wiring.MP_DRIVE, "MODEL"))
+    assert (server, engine) == (written["server"], written["command"])
+    assert legacy == lmcache_yaml(settings(Plan(Wiring.IN_PROCESS_DISK, "MODEL"))).strip()
 
 
 def test_lessons_follow_one_another() -> None:

@@ -4,21 +4,22 @@ from html import unescape
 import pytest
 
 from kvtiers.lint import Source, lint
-from kvtiers.settings import wiring
 from kvtiers.settings.advise import files
+from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.settings.wiring import Wiring
+from kvtiers.words import text
 from tests.notebooks.conftest import Runner
 
 
 def test_no_disk_limit_is_called_out(run: Runner) -> None:
-    notebook = run("05_wire_it", disk_gib=0)
-    assert "values" not in notebook.names
+    notebook = run("05_wire_it", wiring=Wiring.IN_PROCESS_DISK, disk_gib=0)
+    assert "to_paste" not in notebook.names
     assert "danger" in notebook.shown
 
 
 def test_a_relative_path_gets_one_message(run: Runner) -> None:
     notebook = run("05_wire_it", disk_path="cache")
-    assert "values" not in notebook.names
+    assert "to_paste" not in notebook.names
     assert "disk_path" in notebook.shown
 
 
@@ -31,11 +32,8 @@ def test_pasted_settings_are_checked_in_the_pages_language(run: Runner, language
 
 
 def test_good_settings_get_no_finding(run: Runner) -> None:
-    good = run("05_wire_it").names
-    plan, values = good["plan"], good["values"]
-    environment = wiring.shared_environment() | wiring.lmcache_environment(values)
-    pasted = wiring.exports(environment) + wiring.vllm_command(plan)
-    assert run("05_wire_it", pasted=pasted).names["findings"] == []
+    good = run("05_wire_it").names["to_paste"]
+    assert run("05_wire_it", pasted="\n".join(good.values())).names["findings"] == []
 
 
 @pytest.mark.parametrize("wired", Wiring)
@@ -46,7 +44,10 @@ def test_every_wiring_shows_what_to_paste_and_the_doctor_has_nothing_against_it(
     pasted = files(notebook.names["plan"])
     shown = unescape(re.sub("<[^>]+>", "", notebook.shown))
     assert all(content.strip() in shown for content in pasted.values())
-    assert lint([Source("paste", pasted["environment"] + pasted["command"])]) == []
+    legacy = wired.mode is LMCacheMode.IN_PROCESS
+    assert (text("plan.note.legacy", language, {}) in unescape(unescape(notebook.shown))) is legacy
+    script = "\n".join(pasted.get(kind, "") for kind in ("server", "environment", "command"))
+    assert [finding.id for finding in lint([Source("paste", script)])] == ["version_pair_unseen"] * legacy
 
 
 def test_text_without_settings_gets_a_message(run: Runner, language: str) -> None:

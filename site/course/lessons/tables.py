@@ -50,7 +50,7 @@ def _steps(result: Result, words: Mapping[str, str]) -> str:
 
 def version_pairs(words: Mapping[str, str], language: str | None = None) -> str:
     """Every pair on record; with a ``language``, what happened too."""
-    names = ("outcome", *(["what"] if language else []), "source", "date")
+    names = ("wiring", "platform", "outcome", *(["what"] if language else []), "source", "date")
     heads = ["vLLM", "LMCache", *(words[f"pairs_{name}"] for name in names)]
     rows = []
     for pair in known_pairs():
@@ -60,6 +60,8 @@ def version_pairs(words: Mapping[str, str], language: str | None = None) -> str:
             [
                 _versions(pair.vllm_from, pair.vllm_to),
                 _versions(pair.lmcache_from, pair.lmcache_to),
+                words[f"pairs_{pair.mode}"],
+                f"{pair.platform} ({pair.engine})",
                 words["pairs_works" if pair.works else "pairs_fails"],
                 *([pair.what[language]] if language else []),
                 words["pairs_said"].format(said_by, reference) if reference else said_by,
@@ -70,7 +72,9 @@ def version_pairs(words: Mapping[str, str], language: str | None = None) -> str:
 
 
 def _versions(first: str, last: str) -> str:
-    return first if first == last else f"{first} – {last}"
+    if first and last:
+        return first if first == last else f"{first} – {last}"
+    return f"≥ {first}" if first else f"≤ {last}"
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

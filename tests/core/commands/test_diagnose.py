@@ -55,7 +55,7 @@ def test_standard_input_is_read_once(monkeypatch: pytest.MonkeyPatch, capsys: py
 
 def test_json_is_in_one_language() -> None:
     """What is known of a pair of versions is known in each language."""
-    (lines,) = (lines for name, lines in CONCLUSIONS if name == "known_bad_pair")
+    lines = next(lines for name, lines in CONCLUSIONS if name == "known_bad_pair")
     conclusion = diagnose("\n".join(lines)).conclusion
     said = {language: conclusion.to_json(language)["values"]["what"] for language in LANGUAGES}
     assert said["en"] != said["zh-TW"]

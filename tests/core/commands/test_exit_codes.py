@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kvtiers.__main__ import main
-from tests.core.lint.builders import SERVE
+from tests.core.lint.builders import SERVE_MP
 
 DATA = Path(__file__).parents[1] / "data" / "logs"
 BYTES = ["--kv-bytes-per-token", "131072"]
@@ -20,7 +20,7 @@ CONFIG = '{"num_hidden_layers": 2, "num_attention_heads": 8, "num_key_value_head
     [
         (["size", CONFIG], 0),
         (PLAN, 0),
-        ([*PLAN, "--vllm", "0.11.0", "--lmcache", "0.3.8"], 1),
+        ([*PLAN, "--wiring", "in_process_disk", "--vllm", "0.28.0"], 1),
         ([*WORTH, "--repeated", "0.5"], 0),
         (["lint", "good.sh"], 0),
         (["lint", "bad.sh"], 1),
@@ -36,7 +36,7 @@ def test_fine_and_findings(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("good.sh").write_text(SERVE)
+    Path("good.sh").write_text(SERVE_MP)
     Path("bad.sh").write_text("vllm serve m --no-enable-prefix-caching\n")
     assert main(arguments) == status
     assert capsys.readouterr().out
@@ -53,6 +53,8 @@ def test_fine_and_findings(
         [*PLAN, "--cpu-ram-gib", "nan"],
         [*PLAN, "--tp", "0"],
         [*PLAN, "--vllm", "latest"],
+        [*PLAN, "--tier-kv-bytes-per-token", "0"],
+        [*PLAN, "--wiring", "vllm_tiering", "--platform", "cpu"],
         [*PLAN, "--drive", "relative"],
         [*WORTH, "--repeated", "2"],
         [*WORTH, "--repeated", "0.5", "--chunk-size", "0"],

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from kvtiers.__main__ import main
-from tests.core.lint.builders import SERVE
+from tests.core.lint.builders import SERVE, SERVE_MP
 
 
 def test_the_command_says_findings_with_its_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good, bad = tmp_path / "good.sh", tmp_path / "bad.sh"
-    good.write_text(SERVE)
-    bad.write_text(SERVE + " --no-enable-prefix-caching")
+    good.write_text(SERVE_MP)
+    bad.write_text(SERVE_MP + " --no-enable-prefix-caching")
     assert main(["lint", str(good)]) == 0
     assert main(["lint", "--json", str(bad)]) == 1
     said = json.loads(capsys.readouterr().out.split("\n", maxsplit=1)[1])
@@ -37,7 +37,7 @@ def test_the_command_says_findings_with_its_exit_code(tmp_path: Path, capsys: py
 def test_standard_input_is_read_once_and_stays_open(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stdin = io.TextIOWrapper(io.BytesIO(SERVE.encode()))
+    stdin = io.TextIOWrapper(io.BytesIO(SERVE_MP.encode()))
     monkeypatch.setattr("sys.stdin", stdin)
     assert main(["lint", *arguments]) == 2
     assert "standard input can be read once" in capsys.readouterr().err
@@ -46,7 +46,7 @@ def test_standard_input_is_read_once_and_stays_open(
 
 
 def test_an_argument_is_named_as_it_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "good.sh").write_text(SERVE)
+    (tmp_path / "good.sh").write_text(SERVE_MP)
     assert main(["lint", "--prefix-tokens", "0", str(tmp_path / "good.sh")]) == 2
     assert "--prefix-tokens" in capsys.readouterr().err
 
@@ -56,7 +56,7 @@ def test_a_bad_pair_of_versions_is_said_in_one_language(
     language: str, label: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pins = tmp_path / "install.sh"
-    pins.write_text("pip install vllm==0.11.0 lmcache==0.3.8\n")
+    pins.write_text(f"pip install vllm==0.11.0 lmcache==0.3.8\n{SERVE}\n")
     assert main(["lint", "--language", language, "--json", str(pins)]) == 1
     (finding,) = json.loads(capsys.readouterr().out)
     assert finding["id"] == "version_pair"

@@ -8,80 +8,121 @@ from kvtiers.__main__ import main
 from kvtiers.errors import KvtiersError
 from kvtiers.ledger.tiers import Tier, Traffic
 from kvtiers.lint import Facts, Source, lint
-from kvtiers.settings.advise import Machine, advise, files
-from kvtiers.settings.wiring import Wiring, settings
+from kvtiers.settings.advise import Host, Served, advise, files
+from kvtiers.settings.version_pairs import LMCacheMode
+from kvtiers.settings.wiring import Platform, Wiring, settings
 from kvtiers.units import GIB
 
 KV_BYTES = 131_072
 LONG = Traffic(131_072, 20, True)
-MACHINE = Machine(free_vram_gib=10, cpu_ram_gib=64, drive_free_gib=500)
+HOST = Host(free_vram_gib=10, cpu_ram_gib=64, drive_free_gib=500)
+SERVED = Served("Qwen/Qwen3-8B", KV_BYTES, hybrid=False)
 
 
 @pytest.mark.parametrize("tensor_parallel", [1, 4])
 @pytest.mark.parametrize("wiring", Wiring)
 @pytest.mark.parametrize("form", ["environment", "yaml"])
 def test_every_generated_configuration_is_clean(wiring: Wiring, form: str, tensor_parallel: int) -> None:
-    machine = Machine(free_vram_gib=10, cpu_ram_gib=64, drive_free_gib=500, tensor_parallel=tensor_parallel)
-    plan = advise("Qwen/Qwen3-8B", KV_BYTES, LONG, machine, wiring=wiring).plan
+    host = Host(free_vram_gib=10, cpu_ram_gib=64, drive_free_gib=500, tensor_parallel=tensor_parallel)
+    plan = advise(SERVED, LONG, host, wiring=wiring).plan
     assert plan is not None
     parts = files(plan)
-    script = parts.get("server", "") + "\n" + parts["environment"] + "\n" + parts["command"]
+    script = "\n".join(parts.get(kind, "") for kind in ("server", "environment", "command"))
     sources = [Source("serve.sh", script)]
     if form == "yaml" and "yaml" in parts:
         script = f"export PYTHONHASHSEED=0\nexport LMCACHE_CONFIG_FILE=lmcache.yaml\n{parts['command']}"
         sources = [Source("serve.sh", script), Source("lmcache.yaml", parts["yaml"])]
     facts = Facts(prefix_tokens=131_072, kv_bytes_per_token=KV_BYTES, drive_gib=500)
-    assert lint(sources, facts) == []
+    unseen = ["version_pair_unseen"] if wiring.mode is LMCacheMode.IN_PROCESS else []
+    assert [finding.id for finding in lint(sources, facts)] == unseen
 
 
 def test_people_fill_ram_and_the_judge_sends_them_to_the_drive() -> None:
-    advice = advise("m", KV_BYTES, LONG, MACHINE)
+    advice = advise(SERVED, LONG, HOST)
     assert advice.verdict.tier is Tier.SSD
     assert advice.plan is not None
-    assert advice.plan.wiring is Wiring.CPU_SSD
-    assert advice.plan.disk_gib == 384  # 320 GiB of KV and a fifth more
+    assert advice.plan.wiring is Wiring.MP_DRIVE
+    assert advice.plan.disk_gib == 400  # 320 GiB of KV and a quarter more
     assert advice.plan.cpu_gib == 64
 
 
-def test_sizes_are_per_worker() -> None:
-    four = advise("m", KV_BYTES, LONG, Machine(10, 64, drive_free_gib=500, tensor_parallel=4)).plan
-    assert four is not None
-    assert (four.cpu_gib, four.disk_gib) == (16, 96)
+def test_sizes_are_of_the_server_whatever_the_ranks() -> None:
+    plan = advise(SERVED, LONG, Host(10, 64, drive_free_gib=500, tensor_parallel=4)).plan
+    assert plan is not None
+    assert (plan.cpu_gib, plan.disk_gib) == (64, 400)
+    assert "--max-workers 4" in files(plan)["server"]
+
+
+def test_a_tier_is_counted_at_what_it_stores() -> None:
+    """An int8 cache of the GPU that is stored as bf16: it fits VRAM, or else takes more below than it did above."""
+    two = Traffic(131_072, 2, True)
+    wide = Served("m", KV_BYTES / 4, tier_bytes_per_token=KV_BYTES)
+    assert advise(wide, two, HOST).verdict.tier is Tier.VRAM
+    below = advise(wide, Traffic(131_072, 5, True), HOST)
+    assert (below.verdict.tier, below.verdict.needed_bytes) == (Tier.SSD, 80 * GIB)
+
+
+def test_each_model_type_and_version_has_a_directory_of_its_own() -> None:
+    plans = [
+        advise(Served(model, KV_BYTES, kv_dtype=dtype, vllm=vllm), LONG, HOST).plan
+        for model in ("Qwen/Qwen3-8B", "/models/other")
+        for dtype in ("bfloat16", "float16")
+        for vllm in ("0.32.0", "0.31.0")
+    ]
+    paths = {plan.disk_path for plan in plans if plan}
+    assert len(paths) == len(plans)
+    assert "/mnt/nvme/lmcache/Qwen3-8B-bfloat16-vllm-0.32.0" in paths
+
+
+def test_a_model_with_states_is_not_put_above_a_tier() -> None:
+    hybrid = Served("m", KV_BYTES, hybrid=True)
+    advice = advise(hybrid, LONG, HOST)
+    assert (advice.plan, [name for name, _ in advice.notes]) == (None, ["hybrid"])
+    asked_for = advise(hybrid, LONG, HOST, wiring=Wiring.MP_DRIVE)
+    assert asked_for.plan is not None
+    assert "hybrid" in [name for name, _ in asked_for.notes]
 
 
 @pytest.mark.parametrize(("reused", "users", "tier"), [(False, 20, Tier.NONE), (True, 0.5, Tier.VRAM)])
 def test_where_no_tier_helps_nothing_is_wired(reused: bool, users: float, tier: Tier) -> None:
-    advice = advise("m", KV_BYTES, Traffic(131_072, users, reused), MACHINE)
+    advice = advise(SERVED, Traffic(131_072, users, reused), HOST)
     assert (advice.verdict.tier, advice.plan) == (tier, None)
 
 
 def test_the_demo_stages_two_of_the_longest_prefixes() -> None:
-    plan = advise("m", KV_BYTES, LONG, MACHINE, wiring=Wiring.SSD_DEMO).plan
+    plan = advise(SERVED, LONG, HOST, wiring=Wiring.IN_PROCESS_DISK_ONLY).plan
     assert plan is not None
     assert settings(plan)["max_local_cpu_size"] * GIB >= 2 * 131_072 * KV_BYTES
 
 
 def test_a_drive_that_is_too_small_is_said_and_never_overrun() -> None:
-    advice = advise("m", KV_BYTES, LONG, Machine(10, 64, drive_free_gib=100))
+    advice = advise(SERVED, LONG, Host(10, 64, drive_free_gib=100))
     assert advice.plan is not None
     assert advice.plan.disk_gib == 90
     assert "drive_too_small" in [name for name, _ in advice.notes]
 
 
-def test_versions_are_looked_up() -> None:
-    def notes(vllm: str, lmcache: str) -> list[str]:
-        return [
-            name for name, _ in advise("m", KV_BYTES, LONG, MACHINE, versions={"vllm": vllm, "lmcache": lmcache}).notes
-        ]
-
-    assert "pair_works" in notes("0.32.0", "0.5.6")
-    assert "pair_fails" in notes("0.11.0", "0.3.8")
-    assert "pair_unknown" in notes("0.31.0", "0.5.1")
+def notes(wiring: Wiring | None, vllm: str, lmcache: str, host: Host = HOST) -> list[str]:
+    served = Served("m", KV_BYTES, vllm=vllm, lmcache=lmcache)
+    return [name for name, _ in advise(served, LONG, host, wiring=wiring).notes]
 
 
-def test_an_engine_without_tiering_is_refused() -> None:
-    with pytest.raises(KvtiersError, match=r"0\.22"):
-        advise("m", KV_BYTES, LONG, MACHINE, wiring=Wiring.VLLM_TIERING, versions={"vllm": "0.21.0"})
+def test_versions_are_looked_up_for_the_wiring_and_platform() -> None:
+    on_cpu = Host(10, 64, platform=Platform.CPU)
+    assert "pair_works" in notes(None, "0.32.0", "0.5.6", on_cpu)
+    assert "pair_unknown" in notes(None, "0.32.0", "0.5.6")
+    assert notes(Wiring.IN_PROCESS_DISK, "0.32.0", "0.5.6") == ["pair_fails"]
+    assert notes(Wiring.IN_PROCESS_DISK, "0.32.0", "") == ["pair_fails"]
+    assert "pair_may_fail" in notes(Wiring.IN_PROCESS_DISK, "", "")
+    assert "pair_unknown" in notes(Wiring.IN_PROCESS_DISK, "0.25.1", "0.5.1")
+
+
+@pytest.mark.parametrize(
+    ("vllm", "platform", "reason"), [("0.21.0", Platform.CUDA, r"0\.22"), ("0.32.0", Platform.CPU, "needs a GPU")]
+)
+def test_an_engine_without_tiering_is_refused(vllm: str, platform: Platform, reason: str) -> None:
+    with pytest.raises(KvtiersError, match=reason):
+        notes(Wiring.VLLM_TIERING, vllm, "", Host(10, 64, platform=platform))
 
 
 ARGUMENTS = ["plan", "--context", "131072", "--users", "20", "--free-vram-gib", "10", "--cpu-ram-gib", "64"]
@@ -90,16 +131,27 @@ ARGUMENTS = ["plan", "--context", "131072", "--users", "20", "--free-vram-gib", 
 def test_json_holds_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*ARGUMENTS, "--kv-bytes-per-token", "131072", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert (said["tier"], said["wiring"], said["needed_bytes"]) == ("ssd", "cpu_ssd", 320 * GIB)
-    assert set(said["files"]) == {"environment", "yaml", "command"}
-    assert [step["id"] for step in said["proof"]][:1] == ["disk_line"]
+    assert (said["tier"], said["wiring"], said["needed_bytes"]) == ("ssd", "mp_drive", 320 * GIB)
+    assert set(said["files"]) == {"server", "command"}
+    assert [step["id"] for step in said["proof"]][:1] == ["mp_line"]
 
 
 def test_json_is_in_one_language(capsys: pytest.CaptureFixture[str]) -> None:
-    versions = ["--vllm", "0.11.0", "--lmcache", "0.3.8", "--kv-bytes-per-token", "131072"]
+    versions = [
+        "--wiring",
+        "in_process_disk",
+        "--vllm",
+        "0.28.0",
+        "--lmcache",
+        "0.5.4",
+        "--kv-bytes-per-token",
+        "131072",
+    ]
     assert main([*ARGUMENTS, *versions, "--json", "--language", "zh-TW"]) == 1
-    (note,) = (note for note in json.loads(capsys.readouterr().out)["notes"] if note["id"] == "pair_fails")
+    said = json.loads(capsys.readouterr().out)
+    (note,) = said["notes"]
     assert note["what"] in note["text"]
+    assert (note["id"], said["files"]) == ("pair_fails", {})
 
 
 @pytest.mark.parametrize("language", ["en", "zh-TW"])

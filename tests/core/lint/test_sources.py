@@ -7,12 +7,12 @@ import pytest
 from kvtiers.errors import KvtiersError
 from kvtiers.lint import Source, lint
 from lab.cli import app
-from tests.core.lint.builders import COMPOSE, DISK, GOOD, GOOD_JSON, HASH, KUBERNETES, SERVE, ids
+from tests.core.lint.builders import COMPOSE, DISK, GOOD, GOOD_JSON, HASH, KUBERNETES, SERVE, faults, ids
 
 
 @pytest.mark.parametrize("name", GOOD)
 def test_no_false_alarm(name: str) -> None:
-    assert lint([Source(name, GOOD[name])]) == []
+    assert ids(GOOD[name], name) == []
 
 
 def test_the_labs_own_command_is_clean(capsys: pytest.CaptureFixture[str]) -> None:
@@ -25,15 +25,15 @@ def test_the_labs_own_command_is_clean(capsys: pytest.CaptureFixture[str]) -> No
 def test_files_are_one_deployment() -> None:
     yaml = Source("lmcache.yaml", HASH + DISK + "remote_storage_plugins: [redis]\n")
     script = Source("serve.sh", f"LMCACHE_CONFIG_FILE=lmcache.yaml {SERVE}")
-    assert [finding.id for finding in lint([script, yaml])] == ["hashseed_unset"]
-    assert lint([script, yaml, Source(".env", "PYTHONHASHSEED=0\n")]) == []
+    assert [name for name, _ in faults(script, yaml)] == ["hashseed_unset"]
+    assert faults(script, yaml, Source(".env", "PYTHONHASHSEED=0\n")) == []
 
 
 def test_each_service_of_a_compose_file_is_a_server_of_its_own() -> None:
     text = COMPOSE.replace("127.0.0.1:8000:8000", "8000:8000").replace(
         "LMCACHE_LOCAL_CPU: true", 'LMCACHE_LOCAL_CPU: "on"'
     )
-    assert [(finding.id, finding.line) for finding in lint([Source("compose.yaml", text)])] == [
+    assert faults(Source("compose.yaml", text)) == [
         ("bool_reads_false", 10),
         ("api_open", 14),
     ]
@@ -41,7 +41,7 @@ def test_each_service_of_a_compose_file_is_a_server_of_its_own() -> None:
 
 def test_a_kubernetes_container_is_a_server_of_its_own() -> None:
     text = KUBERNETES.replace('"True"', '"yes"').replace("kv_both", "kv_consumer")
-    assert [(finding.id, finding.line) for finding in lint([Source("deployment.yaml", text)])] == [
+    assert faults(Source("deployment.yaml", text)) == [
         ("kv_role_one_way", 17),
         ("bool_reads_false", 19),
     ]
@@ -90,7 +90,7 @@ services:
 
 def test_yaml_is_taken_as_freely_as_yaml_allows() -> None:
     """Merged lists, plain text over several lines, comments in brackets; as a paste, without a file's name."""
-    assert [(finding.id, finding.line) for finding in lint([Source("paste", WRITTEN_FREELY)])] == [
+    assert faults(Source("paste", WRITTEN_FREELY)) == [
         ("bool_reads_false", 3),
         ("api_open", 10),
     ]

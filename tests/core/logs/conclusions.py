@@ -36,6 +36,18 @@ CONCLUSIONS = [
             ),
         ],
     ),
+    (
+        "known_bad_pair",
+        [
+            ENGINE.replace("config: x", "config: model='m', device_config=cuda, seed=0"),
+            CONNECTOR,
+            info(
+                "LMCache initialized for role KVConnectorRole.WORKER with version 0.5.6, vllm version 0.32.0, lmcache x"
+            ),
+            lookup("a", hit=1280, load=1280),
+            retrieved("a"),
+        ],
+    ),
     ("degraded", [START, "RuntimeError: No supported cpu connector found."]),
     ("degraded", [START, *[warning("Timeout occurred for rank 0, recreating all sockets.", "ERROR")] * 2]),
     ("mp_server_gone", [START, warning("LMCache server is unhealthy — entering degraded mode")]),

@@ -48,6 +48,20 @@ def test_the_conclusion_does_not_hang_on_how_much_stands_before(conclusion: str,
     assert conclude(log).conclusion == diagnose(text).conclusion
 
 
+@pytest.mark.parametrize(
+    ("device", "connector", "is_bad"),
+    [
+        ("cuda", "LMCacheConnectorV1", True),
+        ("cpu", "LMCacheConnectorV1", False),
+        ("cuda", "LMCacheMPConnector", False),
+    ],
+)
+def test_versions_are_bad_for_a_wiring_and_a_device(device: str, connector: str, is_bad: bool) -> None:
+    lines = next("\n".join(lines) for name, lines in CONCLUSIONS if name == "known_bad_pair" and "0.32.0" in lines[0])
+    text = lines.replace("device_config=cuda", f"device_config={device}").replace("LMCacheConnectorV1", connector)
+    assert ("known_bad_pair" in [problem.id for problem in diagnose(text).problems]) is is_bad
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_verdict_and_kind_has_words(language: str) -> None:
     texts = all_texts(language)["log"]

