@@ -6,17 +6,31 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/complete
 # Once the environment stands, its own Python is the one that counts.
 BASE = $(if $(wildcard $(STAMP)),$(or $(wildcard $(PY)),$(PYTHON)),$(PYTHON))
+LONG_RUN = --pool-tokens 8704 --document-tokens 7986 --repeats 1 --no-control
+REFERENCE = lab/results/reference/cpu-tiny
 # The look at the machine comes before what it may refuse.
 .NOTPARALLEL:
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-lab: look-lab $(STAMP) ## set up a real engine, run the experiment, print the verdict (LONG=1: one 8k-token document as well)
+lab: look-lab $(STAMP) ## set up a real engine, run the experiment, say what it shows (LONG=1: one 8k-token document as well)
 	@$(PY) -m lab run
 ifdef LONG
-	@$(PY) -m lab run --pool-tokens 8704 --document-tokens 7986 --repeats 1 --no-control --output lab/results/latest-long.json
+	@$(PY) -m lab run $(LONG_RUN) --output lab/results/latest-long.json
 endif
+
+reference: look-lab $(STAMP) ## measure the committed results anew: on a quiet machine, 15 minutes
+	@$(PY) -m lab run --restart --output $(REFERENCE).json
+	@$(PY) -m lab run --wiring in-process --output $(REFERENCE)-in-process.json
+	@$(PY) -m lab run --page-cache --no-control --repeats 5 --output $(REFERENCE)-page-cache.json
+	@$(PY) -m lab run $(LONG_RUN) --restart --output $(REFERENCE)-long.json
+	@$(PY) -m lab run $(LONG_RUN) --wiring in-process --output $(REFERENCE)-long-in-process.json
+	@$(PY) -m lab run $(LONG_RUN) --page-cache --repeats 3 --output $(REFERENCE)-page-cache-long.json
+	@mv $(REFERENCE).png docs/lab.png
+	@rm $(REFERENCE)*.png
+	@$(PY) -m lab.report.documents
+.PHONY: reference
 
 test: look-test check site ## all checks and tests, the real engine and real browsers included
 	@$(PY) -m lab setup

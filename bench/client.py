@@ -18,10 +18,10 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from lab.engines.launch import Knobs
 from lab.engines.ports import reserved_ports
 from lab.engines.presets import PRESETS
-from lab.local_run import DEFAULT_START_TIMEOUT_S, Directories, LocalRun, launches, pool_of, running
+from lab.knobs import Knobs
+from lab.launches import DEFAULT_START_TIMEOUT_S, Directories, LocalRun, launches, pool_of, running
 from lab.measure.chunks import run_directory
 from lab.measure.client import Client
 from lab.measure.counters import await_deltas, read_totals

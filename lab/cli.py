@@ -14,13 +14,16 @@ from rich.table import Table
 
 from kvtiers.errors import KvtiersError
 from kvtiers.result.schema import read_result
+from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.units import format_bytes, positive
 from lab.engines.install import set_up
-from lab.engines.launch import DEFAULT_POOL_TOKENS, Knobs
 from lab.engines.presets import PRESETS, choose
 from lab.errors import LabError
-from lab.judge.check import DEFAULT_CEILING_TOKENS, DEFAULT_DOCUMENT_TOKENS, Check, State, run_check
-from lab.local_run import DEFAULT_CACHE_ROOT, DEFAULT_START_TIMEOUT_S, LocalRun, dry_run, run_local
+from lab.judge.check import DEFAULT_CEILING_TOKENS, DEFAULT_DOCUMENT_TOKENS, Check, run_check
+from lab.judge.points import State
+from lab.knobs import Knobs
+from lab.launches import DEFAULT_CACHE_ROOT, DEFAULT_START_TIMEOUT_S, LocalRun, dry_run
+from lab.local_run import run_local
 from lab.paths import LATEST
 from lab.report import outcome
 from lab.report.show import save_chart, show
@@ -37,6 +40,13 @@ class _Interrupted(BaseException):
     """Not KeyboardInterrupt, which the command-line library turns into a bare exit code."""
 
 
+def _wiring(name: str) -> LMCacheMode:
+    try:
+        return LMCacheMode(name.replace("-", "_"))
+    except ValueError:
+        raise typer.BadParameter(f"must be mp or in-process, got {name!r}") from None
+
+
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 _out = Console(highlight=False)
 
@@ -50,9 +60,7 @@ def run(
     engine: Engine = "auto",
     preset: PresetName = None,
     model: ModelName = None,
-    pool_tokens: Annotated[
-        int, typer.Option(help="Size of the KV pool; rounded down to blocks.")
-    ] = DEFAULT_POOL_TOKENS,
+    pool_tokens: Annotated[int, typer.Option(help="Size of the KV pool; rounded down to blocks.")] = Knobs.pool_tokens,
     document_tokens: Annotated[int, typer.Option(help="Length of the seeded document.")] = Knobs.document_tokens,
     document: Annotated[list[Path] | None, typer.Option(help="A text file to use instead; may be repeated.")] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Times each step is measured.")] = Knobs.repeats,
@@ -63,39 +71,83 @@ def run(
     page_cache: Annotated[
         bool, typer.Option("--page-cache", help="Also reuse with the chunk files in the page cache; no direct IO then.")
     ] = False,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Also reuse after server and engine were started anew.")
+    ] = False,
+    wiring: Annotated[
+        LMCacheMode,
+        typer.Option(
+            parser=_wiring,
+            metavar="mp|in-process",
+            help="LMCache as a server beside the engine, or inside it, as older guides do.",
+        ),
+    ] = LMCacheMode.MP,
+    known_bad: Annotated[
+        bool, typer.Option("--known-bad", help="Run versions that are known to return wrong KV: the answers decide.")
+    ] = False,
     cache_dir: Annotated[Path, typer.Option(help="On the drive under test.")] = DEFAULT_CACHE_ROOT,
     drive_gb_per_s: Annotated[float | None, typer.Option(help="Read bandwidth you measured, for the ceiling.")] = None,
     port: Annotated[
-        int | None, typer.Option(min=1024, max=65534, help="First of two ports on 127.0.0.1. [default: free ones]")
+        int | None,
+        typer.Option(min=1024, max=65534, help="First of the run's ports on 127.0.0.1. [default: free ones]"),
     ] = None,
     start_timeout: Annotated[
         float, typer.Option(help="Seconds an engine may take to start.")
     ] = DEFAULT_START_TIMEOUT_S,
     url: Annotated[str | None, typer.Option(help="Measure a server that is already running.")] = None,
-    log: Annotated[Path | None, typer.Option(help="That server's log, for LMCache's own account.")] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(help="HTTP address of its LMCache server, whose RAM is then emptied between steps."),
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="LMCache's log: that server's, or with LMCache inside it the engine's.")
+    ] = None,
     output: Annotated[Path, typer.Option(help="The result file; a PNG chart is written beside it.")] = LATEST,
     dry_run_only: Annotated[bool, typer.Option("--dry-run", help="Print the commands and start nothing.")] = False,
 ) -> None:
     """Run the experiment and write the result file."""
-    knobs = Knobs(pool_tokens, document_tokens, chunk_size, repeats, max_tokens, seed, control, page_cache)
+    knobs = Knobs(
+        pool_tokens=pool_tokens,
+        document_tokens=document_tokens,
+        chunk_tokens=chunk_size,
+        repeats=repeats,
+        max_tokens=max_tokens,
+        seed=seed,
+        control=control,
+        page_cache=page_cache,
+        restart=restart,
+    )
     documents = tuple(document or ())
     if drive_gb_per_s is not None:
         positive("--drive-gb-per-s", drive_gb_per_s)
     if url is not None:
-        if preset or model or dry_run_only or page_cache:
+        if preset or model or dry_run_only or page_cache or restart:
             raise LabError(
-                "--url measures a server as it is: --preset, --model, --page-cache and --dry-run do not go with it"
+                "--url measures a server as it is: --preset, --model, --page-cache, --restart and --dry-run do not go "
+                "with it"
             )
         outcome.check_writable(output)
-        result = run_url(UrlRun(url, knobs, log, documents))
-    elif log is not None:
-        raise LabError("--log is the log of a server named by --url; the lab reads its own engines' logs by itself")
+        result = run_url(UrlRun(url, knobs, server, log, documents))
+    elif log is not None or server is not None:
+        raise LabError("--server and --log go with --url; the lab starts its own server and reads its own logs")
     else:
         chosen = choose(preset, model, _engine(engine))
-        local = LocalRun(chosen, knobs, documents, cache_dir, port, start_timeout, drive_gb_per_s)
+        if restart and wiring is LMCacheMode.IN_PROCESS:
+            raise LabError("--restart needs --wiring mp: LMCache inside the engine finds no file again after a restart")
+        local = LocalRun(
+            preset=chosen,
+            knobs=knobs,
+            document_paths=documents,
+            cache_root=cache_dir,
+            port=port,
+            start_timeout_s=start_timeout,
+            drive_gb_per_s=drive_gb_per_s,
+            lmcache_mode=wiring,
+            known_bad=known_bad,
+        )
         if dry_run_only:
             for launch in dry_run(local):
-                _out.print(f"# {launch.arm}\n{launch.shell()}\n", markup=False, soft_wrap=True)
+                _out.print(f"# {launch.name}\n{launch.shell()}\n", markup=False, soft_wrap=True)
             return
         outcome.check_writable(output)
         set_up(chosen.engine, chosen)
@@ -118,7 +170,7 @@ def setup(engine: Engine = "auto") -> None:
 
 @app.command("show")
 def show_result(file: Annotated[Path, typer.Argument(help="A result file.")] = LATEST) -> None:
-    """Print a result file's table and verdict."""
+    """Print a result file's table and what it says."""
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -142,6 +194,7 @@ def models() -> None:
 @app.command()
 def check(
     url: Annotated[str, typer.Argument(help="A running OpenAI-compatible vLLM server.")],
+    server: Annotated[str | None, typer.Option(help="The HTTP address of its LMCache server, in MP mode.")] = None,
     log: Annotated[Path | None, typer.Option(help="Its log, for the reasons.")] = None,
     api_key_env: Annotated[str | None, typer.Option(help="The variable that holds its API key.")] = None,
     document_tokens: Annotated[int, typer.Option(min=300, help="Length of the prompts.")] = DEFAULT_DOCUMENT_TOKENS,
@@ -154,7 +207,7 @@ def check(
     if api_key_env and not key:
         _fail(f"the variable {api_key_env} is not set", 2)
     try:
-        points = run_check(Check(url, log, key, document_tokens, ceiling_tokens, evict))
+        points = run_check(Check(url, log, key, document_tokens, ceiling_tokens, evict, server))
     except LabError as error:
         _fail(str(error), 2)
     if as_json:

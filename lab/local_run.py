@@ -1,116 +1,45 @@
-"""A run on engines that the lab starts itself: with LMCache, and the control without it."""
+"""A run on processes that the lab starts itself: measure, start anew where wanted, measure again, stop."""
 
 import contextlib
-import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kvtiers.model import kv_spec, parse_config
-from kvtiers.result.schema import Arm, EngineRun, Mode, Model, Result, Settings
+from kvtiers.ledger.tiers import Tier
+from kvtiers.model import kv_spec
+from kvtiers.result.schema import Mode, Model, ProcessRun, Program, Result
+from kvtiers.result.steps import Arm
 from kvtiers.settings.version_pairs import LMCacheMode
 from lab.engines.install import engine_versions, refuse_known_bad
-from lab.engines.launch import Knobs, Launch, Pool, Storage, engine_threads, flood_tokens, plan, pool_for
-from lab.engines.ports import FIRST_PORT, reserved_ports
-from lab.engines.presets import Preset
-from lab.engines.process import MILESTONES, Engine, wait_until_healthy
-from lab.errors import LabError
+from lab.engines.launch import Launch, Storage, engine_threads
+from lab.engines.ports import reserved_ports
+from lab.engines.presets import preset_config
+from lab.engines.process import Process
+from lab.engines.shared_memory import require_shared, shared_memory
+from lab.engines.tokenizer import tokenize
 from lab.judge.engine_log import EngineLog
+from lab.judge.server_log import CacheServerLog
+from lab.knobs import FLOODS, Pool, pool_for
+from lab.launches import Directories, LocalRun, bytes_stored, launches, process_groups, running, storage_for
 from lab.machine import describe
+from lab.measure.cache_server import CacheServer
 from lab.measure.chunks import ChunkFiles, check_cache_root, run_directory, supports_direct_io
 from lab.measure.client import Client
 from lab.measure.documents import Document, TokenSource, ordinary_ids, read_documents
-from lab.measure.scenarios import FLOODS, Experiment, Server
-from lab.paths import LOGS, STATE, engine_python, portable
-from lab.report.outcome import Drive, Outcome, assemble, collect, versions
-from machine.memory import engines_that_fit
-from progress import add_bar, bars, say
-
-DEFAULT_CACHE_ROOT = STATE / "cache"
-DEFAULT_START_TIMEOUT_S = 300.0
-_STAND_IN = Path("/RUN")
-# A quarter more room than is ever written: LMCache must never drop what a later step asks for.
-_LIMIT_SLACK = 1.25
+from lab.measure.scenarios import Experiment, Target
+from lab.paths import LOGS, portable
+from lab.report.outcome import Drive, Outcome, assemble, collect, settings, versions
 
 
 @dataclass(frozen=True)
-class LocalRun:
-    """What to run and where. ``port``: the first of the arms' ports; None: free ones are chosen."""
+class Stage:
+    """What a run needs while it lasts: chunks of its own on the drive, and the processes to start."""
 
-    preset: Preset
-    knobs: Knobs
-    document_paths: tuple[Path, ...] = ()
-    cache_root: Path = DEFAULT_CACHE_ROOT
-    port: int | None = None
-    start_timeout_s: float = DEFAULT_START_TIMEOUT_S
-    drive_gb_per_s: float | None = None
-
-    @property
-    def arms(self) -> tuple[Arm, ...]:
-        """LMCache, and the control unless it is not wanted."""
-        return (Arm.LMCACHE, Arm.CONTROL) if self.knobs.control else (Arm.LMCACHE,)
-
-
-@dataclass(frozen=True)
-class Directories:
-    """The run's own: ``chunks`` on the drive under test, ``sockets`` under a short path, as Unix sockets need."""
-
-    chunks: Path
-    sockets: Path
-
-
-def dry_run(wanted: LocalRun) -> list[Launch]:
-    """Exactly what would be started, with a stand-in for the run's own directory. Starts and makes nothing."""
-    directories = Directories(_STAND_IN / "chunks", _STAND_IN / "sockets")
-    first = wanted.port or FIRST_PORT
-    ports = range(first, first + len(wanted.arms))
-    return launches(wanted, pool_of(wanted), directories, ports, direct_io=not wanted.knobs.page_cache)
-
-
-def pool_of(wanted: LocalRun) -> Pool:
-    """The pool of a run whose model may not be there yet."""
-    kv_bytes = wanted.preset.kv_bytes_per_token or kv_spec(_read_config(wanted.preset)).bytes_per_token
-    return pool_for(wanted.knobs, wanted.preset.block_tokens, kv_bytes)
-
-
-def launches(
-    wanted: LocalRun, pool: Pool, directories: Directories, ports: Sequence[int], *, direct_io: bool
-) -> list[Launch]:
-    """One engine an arm, each on its port."""
-    storage = Storage(directories.chunks, _LIMIT_SLACK * _bytes_written(wanted, pool), direct_io)
-    return [
-        plan(
-            arm,
-            wanted.preset,
-            pool,
-            wanted.knobs,
-            python=engine_python(wanted.preset.engine),
-            port=port,
-            storage=storage,
-            runtime=directories.sockets,
-        )
-        for arm, port in zip(wanted.arms, ports, strict=True)
-    ]
-
-
-@contextlib.contextmanager
-def running(group: Sequence[Launch], logs: Path, timeout_s: float) -> Iterator[list[Engine]]:
-    """Engines that are healthy on entry and gone on exit; each logs to a file of its arm's name in ``logs``."""
-    with contextlib.ExitStack() as stack:
-        engines = [stack.enter_context(Engine(launch, logs / f"{launch.arm}.log")) for launch in group]
-        with bars() as progress:
-            starts = {engine: add_bar(progress, f"start {engine.launch.arm}", len(MILESTONES)) for engine in engines}
-
-            def on_progress(engine: Engine, reached: int, note: str) -> None:
-                starts[engine].reach(reached)
-                starts[engine].note(note)
-
-            wait_until_healthy(engines, timeout_s, on_progress)
-        for engine in engines:
-            say(f"{engine.launch.arm} engine healthy after {engine.start_s:.0f} s")
-        yield engines
+    chunk_files: ChunkFiles
+    storage: Storage
+    planned: list[Launch]
 
 
 def run_local(wanted: LocalRun) -> Result:
@@ -119,137 +48,133 @@ def run_local(wanted: LocalRun) -> Result:
     Raises:
         LabError: when it could not even begin. What breaks later is told by the result, which is then not valid.
     """
-    preset, knobs = wanted.preset, wanted.knobs
-    found = engine_versions(preset.engine)
-    refuse_known_bad(found, LMCacheMode.IN_PROCESS, preset.engine)
-    config = _read_config(preset)
+    preset = wanted.preset
+    installed = engine_versions(preset.engine)
+    if not wanted.known_bad:
+        refuse_known_bad(installed, wanted.lmcache_mode, preset.engine)
+    config = preset_config(preset)
     spec = kv_spec(config)
-    pool = pool_for(knobs, preset.block_tokens, spec.bytes_per_token)
-    check_cache_root(wanted.cache_root, _bytes_written(wanted, pool))
-    outcome, engine_runs, drive = Outcome(), [], None
-    with (
-        run_directory(wanted.cache_root) as chunks,
-        run_directory(Path(tempfile.gettempdir())) as sockets,
-        reserved_ports(len(wanted.arms), wanted.port) as ports,
-    ):
-        direct_io = not knobs.page_cache and supports_direct_io(chunks)
-        chunk_files = ChunkFiles(chunks, knobs.chunk_tokens * spec.bytes_per_token, direct_io)
-        source = TokenSource(ordinary_ids(int(config["vocab_size"])), knobs.seed)
-        planned = launches(wanted, pool, Directories(chunks, sockets), ports, direct_io=direct_io)
-        experiment = None
-        for group in engine_groups(preset, pool, planned):
-            with running(group, LOGS, wanted.start_timeout_s) as engines, contextlib.ExitStack() as clients:
-                engine_runs += [_engine_run(engine) for engine in engines]
-                servers = [_server(engine, preset, chunk_files, clients) for engine in engines]
-                experiment = experiment or _experiment(wanted, pool, source, servers[0].client)
-                collect(experiment, servers, outcome)
-            if outcome.problems:
-                break
-        assert experiment is not None
-        bandwidth = wanted.drive_gb_per_s or chunk_files.read_gb_per_s()
-        if bandwidth:
-            how = "given" if wanted.drive_gb_per_s else "this run's chunk files, read back with direct IO"
-            drive = Drive(bandwidth, how)
+    pool = pool_for(wanted.knobs, preset.block_tokens, spec.bytes_per_token)
+    experiment = _experiment(wanted, pool, config)
+    outcome = Outcome()
+    with _stage(wanted, pool) as stage:
+        processes = _run_lives(wanted, pool, stage, experiment, outcome)
+        drive = _drive(wanted, stage.chunk_files)
     return assemble(
         outcome,
         mode=Mode(preset.engine),
-        versions=versions(found.vllm, found.lmcache, found.torch, found.python),
-        machine=describe(wanted.cache_root),
+        lmcache_mode=wanted.lmcache_mode,
+        versions=versions(installed.vllm, installed.lmcache, installed.torch, installed.python),
+        host=describe(wanted.cache_root),
         model=Model(preset.name, spec.kv_dtype, spec.bytes_per_token),
-        settings=Settings(
+        settings=settings(
+            experiment,
             pool_tokens=pool.tokens,
             block_tokens=pool.block_tokens,
-            chunk_tokens=knobs.chunk_tokens,
-            document_tokens=tuple(len(document.token_ids) for document in experiment.documents),
-            flood_tokens=experiment.flood_tokens,
-            repeats=knobs.repeats,
-            max_tokens=knobs.max_tokens,
-            seed=knobs.seed,
+            chunk_tokens=wanted.knobs.chunk_tokens,
             threads=engine_threads() if preset.engine == "cpu" else None,
-            direct_io=direct_io,
+            direct_io=stage.storage.direct_io,
+            l1_gib=stage.storage.l1_gib if wanted.lmcache_mode is LMCacheMode.MP else None,
         ),
-        engines=engine_runs,
+        processes=processes,
         drive=drive,
     )
 
 
-def _bytes_written(wanted: LocalRun, pool: Pool) -> float:
-    """KV of every document and flood, warm-up included. Of text files only the upper bound is known: the pool."""
-    document_tokens = pool.tokens if wanted.document_paths else wanted.knobs.document_tokens
-    rounds = wanted.knobs.repeats * max(1, len(wanted.document_paths)) + 1
-    floods = FLOODS * (2 if wanted.knobs.page_cache else 1)
-    tokens = document_tokens + floods * flood_tokens(document_tokens, pool)
-    return rounds * tokens * pool.kv_bytes_per_token
+@contextlib.contextmanager
+def _stage(wanted: LocalRun, pool: Pool) -> Iterator[Stage]:
+    check_cache_root(wanted.cache_root, bytes_stored(wanted, pool))
+    with contextlib.ExitStack() as stack:
+        chunks = stack.enter_context(run_directory(wanted.cache_root))
+        sockets = stack.enter_context(run_directory(Path(tempfile.gettempdir())))
+        ports = stack.enter_context(reserved_ports(wanted.ports, wanted.port))
+        direct_io = not wanted.knobs.page_cache and supports_direct_io(chunks)
+        storage = storage_for(wanted, pool, chunks, direct_io=direct_io)
+        if wanted.lmcache_mode is LMCacheMode.MP and wanted.preset.engine == "cpu":
+            stack.enter_context(shared_memory(chunks.name, storage.l1_gib))
+        files = ChunkFiles(chunks, wanted.knobs.chunk_tokens * pool.kv_bytes_per_token, direct_io)
+        planned = launches(wanted, pool, Directories(chunks, sockets), ports, direct_io=direct_io)
+        yield Stage(files, storage, planned)
 
 
-def engine_groups(preset: Preset, pool: Pool, planned: Sequence[Launch]) -> list[Sequence[Launch]]:
-    """Engines that are up at once. On CPUs both arms are, and take turns, which cancels drift, where memory holds both;
-    a GPU's memory is for one of them.
+def _run_lives(
+    wanted: LocalRun, pool: Pool, stage: Stage, experiment: Experiment, outcome: Outcome
+) -> list[ProcessRun]:
+    """Each group of processes from start to stop, the tier's once more after a restart; a fault ends it."""
+    lives = [(group, False) for group in process_groups(wanted.preset, pool, stage.storage.l1_gib, stage.planned)]
+    if wanted.knobs.restart:
+        lives.append(([launch for launch in stage.planned if launch.arm is Arm.LMCACHE], True))
+    processes = list[ProcessRun]()
+    for group, again in lives:
+        with (
+            running(group, LOGS / "restarted" if again else LOGS, wanted.start_timeout_s) as started,
+            contextlib.ExitStack() as clients,
+        ):
+            processes += map(_process_run, started)
+            collect(experiment, _targets(started, wanted, stage, clients), outcome, again=again)
+        if outcome.problems:
+            break
+    return processes
 
-    Raises:
-        MachineError: memory holds no engine at all.
-    """
-    if preset.engine == "cuda":
-        return [[launch] for launch in planned]
-    if engines_that_fit(pool.total_bytes + _weight_bytes(preset)) >= len(planned):
-        return [planned]
-    say("memory holds one engine at a time: the arms run one after the other, and a drift of the machine would show")
-    return [[launch] for launch in planned]
+
+def _drive(wanted: LocalRun, chunk_files: ChunkFiles) -> Drive | None:
+    if wanted.drive_gb_per_s:
+        return Drive(wanted.drive_gb_per_s, "given")
+    bandwidth = chunk_files.read_gb_per_s()
+    return Drive(bandwidth, "this run's chunk files, read back with direct IO") if bandwidth else None
 
 
-def _weight_bytes(preset: Preset) -> int:
-    """Of a model directory; 0 for one that is still to be downloaded."""
-    return sum(file.stat().st_size for file in Path(preset.model).glob("*.safetensors"))
-
-
-def _engine_run(engine: Engine) -> EngineRun:
-    launch = engine.launch
+def _process_run(process: Process) -> ProcessRun:
+    launch = process.launch
     environment = {name: portable(value) for name, value in launch.environment.items()}
-    return EngineRun(launch.arm, tuple(map(portable, launch.command)), environment, engine.start_s)
-
-
-def _server(engine: Engine, preset: Preset, chunk_files: ChunkFiles, clients: contextlib.ExitStack) -> Server:
-    client = Client(engine.url, preset.name)
-    clients.callback(client.close)
-    if engine.launch.arm is Arm.CONTROL:
-        return Server(Arm.CONTROL, client, engine.check)
-    return Server(Arm.LMCACHE, client, engine.check, EngineLog(engine.log_path), chunk_files)
-
-
-def _experiment(wanted: LocalRun, pool: Pool, source: TokenSource, client: Client) -> Experiment:
-    knobs = wanted.knobs
-    documents: Sequence[Document] = [source.document("seeded", knobs.document_tokens)]
-    if wanted.document_paths:
-        room = pool.tokens - knobs.max_tokens
-        documents = read_documents(wanted.document_paths, client, knobs.chunk_tokens, room)
-    longest = max(len(document.token_ids) for document in documents)
-    return Experiment(
-        documents=tuple(documents),
-        source=source,
-        flood_tokens=flood_tokens(longest, pool),
-        floods=FLOODS,
-        repeats=knobs.repeats,
-        max_tokens=knobs.max_tokens,
-        chunk_tokens=knobs.chunk_tokens,
-        page_cache=knobs.page_cache,
+    command = tuple(map(portable, launch.command))
+    return ProcessRun(
+        launch.arm, launch.program, command, environment, process.start_s, portable(str(process.log_path))
     )
 
 
-def _read_config(preset: Preset) -> dict[str, Any]:
-    """The model's config.json; for a Hugging Face id the engine's own hub client finds or downloads it."""
-    path = Path(preset.model)
-    if not path.is_absolute():
-        path = _hub_directory(preset)
-    try:
-        return parse_config((path / "config.json").read_text(encoding="utf-8"))
-    except OSError as error:
-        raise LabError(f"cannot read {path / 'config.json'}: {error.strerror}") from error
+def _targets(started: Sequence[Process], wanted: LocalRun, stage: Stage, clients: contextlib.ExitStack) -> list[Target]:
+    """One an engine. LMCache's server, where there is one, is watched beside its engine."""
+    server = next((process for process in started if process.launch.program is Program.SERVER), None)
+    targets = []
+    for process in started:
+        if process is server:
+            continue
+        client = Client(process.url, wanted.preset.name)
+        clients.callback(client.close)
+        target = Target(process.launch.arm, client, process.check)
+        if target.arm is Arm.LMCACHE:
+            target.chunk_files = stage.chunk_files
+            if server is None:
+                target.tiers, target.log = (Tier.SSD,), EngineLog(process.log_path)
+            else:
+                require_shared(server.log_path)
+                target.tiers = (Tier.CPU, Tier.SSD)
+                target.cache_server = CacheServer(server.url, CacheServerLog(server.log_path))
+                clients.callback(target.cache_server.close)
+                target.check = _both(server, process)
+        targets.append(target)
+    return targets
 
 
-def _hub_directory(preset: Preset) -> Path:
-    ask = f"from huggingface_hub import hf_hub_download; print(hf_hub_download({preset.model!r}, 'config.json'))"
-    answer = subprocess.run([engine_python(preset.engine), "-c", ask], capture_output=True, text=True, check=False)
-    if answer.returncode:
-        reason = answer.stderr.strip().splitlines()[-1:]
-        raise LabError(f"cannot get the config of {preset.model}: {' '.join(reason)}")
-    return Path(answer.stdout.strip()).parent
+def _both(server: Process, engine: Process) -> Callable[[], None]:
+    """An engine whose server died dies of that, later."""
+
+    def check() -> None:
+        server.check()
+        engine.check()
+
+    return check
+
+
+def _experiment(wanted: LocalRun, pool: Pool, config: dict[str, Any]) -> Experiment:
+    knobs = wanted.knobs
+    source = TokenSource(ordinary_ids(int(config["vocab_size"])), knobs.seed)
+    documents: Sequence[Document] = [source.document("seeded", knobs.document_tokens)]
+    if wanted.document_paths:
+        room = pool.tokens - knobs.max_tokens
+        documents = read_documents(
+            wanted.document_paths, lambda text: tokenize(wanted.preset, text), knobs.chunk_tokens, room
+        )
+    longest = max(len(document.token_ids) for document in documents)
+    return Experiment(tuple(documents), source, pool.flood_tokens(longest), FLOODS, knobs)

@@ -3,16 +3,16 @@
 import platform
 from pathlib import Path
 
-from kvtiers.result.schema import Machine
+from kvtiers.result.schema import Host
 from machine.kinds import gpu_name
 from machine.limits import memory_limit_bytes, usable_threads
 from machine.mounts import Mount, mount_of
 
 
-def describe(cache_root: Path) -> Machine:
+def describe(cache_root: Path) -> Host:
     """CPU and memory as far as we may use them, GPU, and the drive and file system below the cache directory."""
     mount = mount_of(cache_root)
-    return Machine(
+    return Host(
         cpu=_cpu_name(),
         cores=usable_threads(),
         ram_bytes=memory_limit_bytes() or 0,

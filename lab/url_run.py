@@ -1,18 +1,24 @@
 """A run against a server that somebody else started: no control, no change of its pool, evidence from what it shows."""
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from kvtiers.result.schema import Arm, Mode, Model, Result, Settings
-from lab.engines.launch import Knobs, check_document
+from kvtiers.ledger.tiers import Tier
+from kvtiers.result.schema import Mode, Model, Result
+from kvtiers.result.steps import Arm
+from kvtiers.settings.version_pairs import LMCacheMode
 from lab.errors import LabError
 from lab.judge.engine_log import EngineLog
+from lab.judge.server_log import CacheServerLog
+from lab.knobs import Knobs, check_document
 from lab.machine import describe
+from lab.measure.cache_server import CacheServer
 from lab.measure.client import Client, served_model
 from lab.measure.counters import pool_size
 from lab.measure.documents import TokenSource, ids_of_words, read_documents
-from lab.measure.scenarios import Experiment, Server
-from lab.report.outcome import Outcome, assemble, collect, versions
+from lab.measure.scenarios import Experiment, Target
+from lab.report.outcome import Outcome, assemble, collect, settings, versions
 
 # Bounded on purpose: pushing a document out of a large pool costs its whole size in prefill, every repeat.
 MAX_FLOOD_TOKENS = 400_000
@@ -20,10 +26,12 @@ MAX_FLOOD_TOKENS = 400_000
 
 @dataclass(frozen=True)
 class UrlRun:
-    """Which server, and its log where we may read it."""
+    """Which engine, its LMCache server (the HTTP address, in MP mode), and the log of LMCache where we may read it: the
+    server's, or that of an engine with LMCache inside."""
 
     url: str
     knobs: Knobs
+    server: str | None = None
     log: Path | None = None
     document_paths: tuple[Path, ...] = ()
 
@@ -39,50 +47,40 @@ def run_url(wanted: UrlRun) -> Result:
     if wanted.log and not wanted.log.is_file():
         raise LabError(f"no log file {wanted.log}")
     model = served_model(wanted.url)
-    client = Client(wanted.url, model)
-    try:
+    outcome = Outcome()
+    with ExitStack() as stack:
+        client = Client(wanted.url, model)
+        stack.callback(client.close)
         pool_tokens, block_tokens = pool_size(client)
         source = TokenSource(ids_of_words(client), knobs.seed)
         documents = [source.document("seeded", knobs.document_tokens)]
         if wanted.document_paths:
             room = pool_tokens - knobs.max_tokens
-            documents = read_documents(wanted.document_paths, client, knobs.chunk_tokens, room)
-        lengths = tuple(len(document.token_ids) for document in documents)
-        experiment = Experiment(
-            documents=tuple(documents),
-            source=source,
-            flood_tokens=max(lengths),
-            floods=_floods(pool_tokens, max(lengths)),
-            repeats=knobs.repeats,
-            max_tokens=knobs.max_tokens,
-            chunk_tokens=None,
-        )
-        server = Server(Arm.LMCACHE, client, lambda: None, EngineLog(wanted.log) if wanted.log else None)
-        outcome = Outcome()
-        collect(experiment, [server], outcome)
-    finally:
-        client.close()
+            documents = read_documents(wanted.document_paths, client.tokenize, knobs.chunk_tokens, room)
+        longest = max(len(document.token_ids) for document in documents)
+        experiment = Experiment(tuple(documents), source, longest, _floods(pool_tokens, longest), knobs)
+        collect(experiment, [_target(wanted, client, stack)], outcome)
     return assemble(
         outcome,
         mode=Mode.URL,
+        lmcache_mode=LMCacheMode.MP if wanted.server else LMCacheMode.IN_PROCESS if wanted.log else None,
         versions=versions(),
-        machine=describe(Path.cwd()),
+        host=describe(Path.cwd()),
         model=Model(model, None, None),
-        settings=Settings(
-            pool_tokens=pool_tokens,
-            block_tokens=block_tokens,
-            chunk_tokens=None,
-            document_tokens=lengths,
-            flood_tokens=max(lengths),
-            repeats=knobs.repeats,
-            max_tokens=knobs.max_tokens,
-            seed=knobs.seed,
-            threads=None,
-            direct_io=None,
-        ),
-        engines=(),
-        drive=None,
+        settings=settings(experiment, pool_tokens=pool_tokens, block_tokens=block_tokens),
     )
+
+
+def _target(wanted: UrlRun, client: Client, stack: ExitStack) -> Target:
+    """Without LMCache's server nobody says which tier answers."""
+    target = Target(Arm.LMCACHE, client, lambda: None, (None,))
+    if wanted.server:
+        target.tiers = (Tier.CPU, Tier.SSD)
+        target.cache_server = CacheServer(wanted.server, CacheServerLog(wanted.log) if wanted.log else None)
+        stack.callback(target.cache_server.close)
+    elif wanted.log:
+        target.log = EngineLog(wanted.log)
+    return target
 
 
 def _floods(pool_tokens: int, flood_tokens: int) -> int:

@@ -27,10 +27,10 @@ with app.setup:
     from kvtiers.logs.diagnosis import conclude
     from kvtiers.logs.read import read_log_text
     from kvtiers.notebook import refuse, speaker
-    from kvtiers.result.evidence import Step
-    from kvtiers.result.schema import Arm, read_result
+    from kvtiers.result.schema import read_result
+    from kvtiers.result.steps import Arm, Step
     from kvtiers.units import KIB, format_count, format_seconds
-    from kvtiers.words import text as doctor_text
+    from kvtiers.words import text as words
 
 
 @app.cell(hide_code=True)
@@ -120,25 +120,20 @@ def _(result, say):
 
 
 @app.cell
-def _(say):
-    step_names = {
-        Step.COLD: say("cold", "冷請求"),
-        Step.GPU_HIT: say("GPU hit", "GPU 命中"),
-        Step.SSD_REUSE: say("back from SSD", "從 SSD 載回"),
-        Step.PAGE_CACHE_REUSE: say("back from the page cache", "從分頁快取載回"),
-        Step.EVICTED_RECOMPUTE: say("evicted, computed again", "被逐出後重算"),
-    }
-    arm_names = {Arm.LMCACHE: "LMCache", Arm.CONTROL: say("control", "對照組")}
-
-    def row_name(row):
-        return say(f"{step_names[row.step]}, {arm_names[row.arm]}", f"{step_names[row.step]}，{arm_names[row.arm]}")
+def _(LANGUAGE, result):
+    def row_name(row, document):
+        step, arm = (words(key, LANGUAGE, {}) for key in (f"step.{row.step}", f"arm.{row.arm}"))
+        name = words("report.row", LANGUAGE, {"step": step, "arm": arm})
+        return f"{name} ({document})" if len(result.summaries) > 1 else name
 
     return (row_name,)
 
 
 @app.cell
 def _(result, row_name, say):
-    medians = {row_name(row): row.ttft.median_s for row in result.summary.steps}
+    medians = {
+        row_name(row, summary.document): row.ttft.median_s for summary in result.summaries for row in summary.steps
+    }
     _steps = "; ".join(f"{name} {format_seconds(median_s)}" for name, median_s in medians.items())
     mo.Html(
         charts.stacked_bars(
@@ -161,10 +156,11 @@ def _(result, say):
     _store_s, _against = result.summary.store_s, result.summary.cold_over_control_cold
     _against_control = not_run if _against is None else f"{_against - 1:+.0%}"
     _figures = [
-        mo.stat(times(result.summary.cold_over_ssd_reuse), say("Cold / back from SSD", "冷請求／從 SSD 載回")),
+        mo.stat(times(result.summary.cold_over_cpu_hit), say("Cold / RAM hit", "冷請求／RAM 命中")),
+        mo.stat(times(result.summary.cold_over_ssd_reuse), say("Cold / SSD reuse", "冷請求／從 SSD 載回")),
         mo.stat(
             times(result.summary.evicted_recompute_over_ssd_reuse),
-            say("Evicted / back from SSD", "逐出後重算／從 SSD 載回"),
+            say("Evicted / SSD reuse", "逐出後重算／從 SSD 載回"),
             say("control against LMCache: what the tier is worth", "對照組對上 LMCache：這一層的價值"),
         ),
         mo.stat(
@@ -210,22 +206,23 @@ def _(result, say, times):
 
 
 @app.cell
-def _(result, say):
-    parts = result.summary.reuse_parts
-    mo.stop(parts is None)
-    _total, _retrieve = format_seconds(parts.retrieve_s + parts.rest_s), format_seconds(parts.retrieve_s)
-    _rest = say(
-        f"the rest, mostly the prefill of {parts.tail_tokens} tail tokens",
-        f"其餘，大多是尾段 {parts.tail_tokens} 個 token 的 prefill",
+def _(LANGUAGE, result, say):
+    mo.stop(not result.summary.reuse_parts)
+    _names = [
+        say("lookup and prefetch into RAM", "查詢並預取到 RAM"),
+        say("into the engine", "進引擎"),
+        say("prefill of the tail", "尾段的 prefill"),
+        say("the rest", "其餘"),
+    ]
+    _bars = {
+        words(f"step.{parts.step}", LANGUAGE, {}): [parts.prefetch_s, parts.retrieve_s, parts.prefill_s, parts.rest_s]
+        for parts in result.summary.reuse_parts
+    }
+    _in_words = "; ".join(
+        f"{step}: " + ", ".join(f"{name} {format_seconds(part)}" for name, part in zip(_names, bar, strict=True))
+        for step, bar in _bars.items()
     )
-    mo.Html(
-        charts.stacked_bars(
-            {say("one median reuse", "一次重用（中位數）"): [parts.retrieve_s, parts.rest_s]},
-            [say("read and copy", "讀取與複製"), _rest],
-            charts.Axis("TTFT", format_seconds),
-            say(f"Of {_total}, reading and copying take {_retrieve}.", f"{_total} 之中，讀取與複製占 {_retrieve}。"),
-        )
-    )
+    mo.Html(charts.stacked_bars(_bars, _names, charts.Axis("TTFT", format_seconds), _in_words))
     return
 
 
@@ -235,31 +232,33 @@ def _(result, row_name, say):
         """
         ## What proves each sample
 
-        Tokens. From the log: T in the prompt, C already held by the engine, H held by LMCache, L to load, and what was
-        really retrieved. From the counters: hits of the engine's own cache, and of the connector.
+        Tokens. From vLLM's counters: hits of the engine's own cache, and of the connector. From LMCache's server: what it
+        held in RAM (L1) and below (L2), and what was really retrieved. Inside the engine LMCache logs instead: C already
+        held by the engine, H held by LMCache, L to load.
         """,
         """
         ## 每個樣本的佐證
 
-        單位是 token。來自日誌：提示共 T、引擎已有 C、LMCache 已有 H、要載入 L，以及真正取回的數量。來自計數器：引擎自己快取的命中，以及連接器的命中。
+        單位是 token。來自 vLLM 的計數器：引擎自己快取的命中，以及連接器的命中。來自 LMCache 的伺服器：RAM（L1）和下面那層（L2）各有多少，以及真正取回的數量。LMCache 在引擎裡面時，改由日誌說明：引擎已有 C、LMCache 已有 H、要載入 L。
         """,
     )
 
     def evidence_row(sample):
-        log, counters = sample.evidence.log, sample.evidence.counters
-        from_log = (
-            (log.computed_tokens, log.hit_tokens, log.need_to_load_tokens, log.retrieved_tokens) if log else ("–",) * 4
-        )
+        proof, counters = sample.evidence, sample.evidence.counters
+        held, log = proof.server_counters, proof.log
+        tiers = (held.l1_hits, held.l2_hits) if held else ("–", "–")
+        chl = f"{log.computed_tokens} / {log.hit_tokens} / {log.need_to_load_tokens}" if log else "–"
+        retrieved = proof.moved.retrieved_tokens if proof.moved else "–"
         ttft = format_seconds(sample.ttft_s).replace(" ", "\N{NO-BREAK SPACE}")
-        hits = counters.own_hits, counters.external_hits
-        return "| " + " | ".join(map(str, (row_name(sample), ttft, sample.prompt_tokens, *from_log, *hits))) + " |"
+        cells = row_name(sample, sample.document), ttft, sample.prompt_tokens, counters.own_hits, counters.external_hits
+        return "| " + " | ".join(map(str, (*cells, *tiers, chl, retrieved))) + " |"
 
     in_order = sorted(
         result.samples, key=lambda sample: (list(Arm).index(sample.arm), list(Step).index(sample.step), sample.repeat)
     )
     _head = say(
-        "| Step | TTFT | T | C | H | L | Retrieved | Own hits | Connector hits |",
-        "| 步驟 | TTFT | T | C | H | L | 取回 | 自身命中 | 連接器命中 |",
+        "| Step | TTFT | Prompt | Own hits | Connector hits | L1 | L2 | C / H / L | Retrieved |",
+        "| 步驟 | TTFT | 提示 | 自身命中 | 連接器命中 | L1 | L2 | C / H / L | 取回 |",
     )
     _table = mo.md("\n".join([_head, "|---" * 9 + "|", *map(evidence_row, in_order)]))
     mo.vstack([_what, _table.style({"overflow-x": "auto"})])
@@ -393,7 +392,7 @@ def _(LANGUAGE, pasted_log, say):
 
     def request_row(request):
         tokens = request.total, request.computed, request.hit, request.load, request.retrieved
-        kind = doctor_text(f"log.kind.{request.kind}", LANGUAGE, {})
+        kind = words(f"log.kind.{request.kind}", LANGUAGE, {})
         return "| " + " | ".join(map(str, (escape(request.id), *tokens, kind))) + " |"
 
     asked = [request_row(request) for request in list(diagnosis.log.finished)[-20:]]

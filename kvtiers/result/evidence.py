@@ -1,30 +1,18 @@
-"""Is a sample what its name claims? Each step has a signature in the log line and in the counters.
+"""Is a sample what its name claims? The tier that a step names shows in every account of the request.
 
-C, H and L are LMCache's words for tokens the engine already holds, tokens LMCache holds, tokens to load.
+C, H and L are LMCache's words for tokens the engine already holds, tokens LMCache holds, tokens to load. L1 is the RAM
+of LMCache's server, L2 the tier below it.
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 
-
-class Step(StrEnum):
-    """The steps of the experiment."""
-
-    COLD = "cold"
-    GPU_HIT = "gpu_hit"
-    SSD_REUSE = "ssd_reuse"
-    PAGE_CACHE_REUSE = "page_cache_reuse"  # the same with the chunk files in the operating system's page cache
-    EVICTED_RECOMPUTE = "evicted_recompute"
-
-    @property
-    def is_reuse(self) -> bool:
-        """Does KV come back through the connector?"""
-        return self in (Step.SSD_REUSE, Step.PAGE_CACHE_REUSE)
+from kvtiers.ledger.tiers import Tier
+from kvtiers.result.steps import Step
 
 
 @dataclass(frozen=True)
 class RequestLog:
-    """What LMCache logged about one request, in tokens and seconds; ``line`` is the lookup line as printed."""
+    """What LMCache inside the engine logged about one request, in tokens and seconds; ``line``: the lookup's."""
 
     line: str
     total_tokens: int
@@ -38,64 +26,127 @@ class RequestLog:
 
 
 @dataclass(frozen=True)
+class ServerLog:
+    """What LMCache's server logged about one request. Of the ``keys`` looked up (one a chunk and rank), ``l1_keys`` lay
+    in RAM and ``l2_keys`` were brought there from below in ``prefetch_s``; ``line`` says so, and is empty where nothing
+    hit."""
+
+    line: str
+    keys: int
+    l1_keys: int
+    l2_keys: int
+    prefetch_s: float
+    retrieved_tokens: int
+    retrieve_s: float
+    stored_tokens: int
+    store_s: float
+
+
+@dataclass(frozen=True)
+class ServerCounters:
+    """Deltas of the server's /metrics over one request, in tokens of full chunks (``lmcache_mp_lookup_*``)."""
+
+    requested: int
+    l1_hits: int
+    l2_hits: int
+
+
+@dataclass(frozen=True)
 class Counters:
     """Deltas of vLLM's /metrics over one request, in tokens: ``vllm:prefix_cache_*`` (the engine's own) and
-    ``vllm:external_prefix_cache_*`` (through the connector; it is asked only for what the own cache lacks)."""
+    ``vllm:external_prefix_cache_*`` (through the connector; it is asked only for what the own cache lacks).
+    ``prefill_s``: from the time a request was scheduled to its first token."""
 
     own_queries: int
     own_hits: int
     external_queries: int
     external_hits: int
+    prefill_s: float = 0.0
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything that proves one sample. ``log`` is None where there is no LMCache or no log to read."""
+    """Everything that proves one sample. None where there is no such witness: in-process mode has ``log``, MP mode
+    ``server_log`` and ``server_counters``, a control neither, a foreign server what it shows."""
 
     log: RequestLog | None
+    server_log: ServerLog | None
+    server_counters: ServerCounters | None
     counters: Counters
     token_ids: tuple[int, ...]
+
+    @property
+    def moved(self) -> RequestLog | ServerLog | None:
+        """The log that tells what was stored and retrieved, and how long it took."""
+        return self.server_log or self.log
 
 
 def contradictions(step: Step, prompt_tokens: int, evidence: Evidence) -> tuple[str, ...]:
     """Why the evidence cannot belong to ``step``, in plain words; empty when it fits."""
-    found = _counter_contradictions(step, prompt_tokens, evidence.counters)
+    against = _counter_contradictions(step, prompt_tokens, evidence.counters)
     if evidence.log:
-        found += _log_contradictions(step, prompt_tokens, evidence.log)
+        against += _log_contradictions(step, prompt_tokens, evidence.log)
+    if evidence.server_log:
+        against += _server_contradictions(step, evidence.server_log)
+    if evidence.server_counters:
+        against += _tier_contradictions(
+            step, "counters", evidence.server_counters.l1_hits, evidence.server_counters.l2_hits
+        )
     if not evidence.token_ids:
-        found.append("no token was generated")
-    return tuple(found)
+        against.append("no token was generated")
+    return tuple(against)
 
 
 def _counter_contradictions(step: Step, prompt_tokens: int, counters: Counters) -> list[str]:
-    found = []
+    against = []
     if counters.own_queries != prompt_tokens:
-        found.append(
+        against.append(
             f"the prefix-cache query counter moved by {counters.own_queries} tokens for a prompt of {prompt_tokens}: "
             "another client used the server meanwhile"
         )
-    if step is Step.GPU_HIT and counters.own_hits == 0:
-        found.append("the engine's own prefix cache hit nothing")
-    if step is not Step.GPU_HIT and counters.own_hits > 0:
-        found.append(f"the engine still held {counters.own_hits} tokens in its own prefix cache")
+    if step.tier is Tier.VRAM and counters.own_hits == 0:
+        against.append("the engine's own prefix cache hit nothing")
+    if step.tier is not Tier.VRAM and counters.own_hits > 0:
+        against.append(f"the engine still held {counters.own_hits} tokens in its own prefix cache")
     if step.is_reuse and counters.external_hits == 0:
-        found.append("nothing came back through the connector")
+        against.append("nothing came back through the connector")
     if not step.is_reuse and counters.external_hits > 0:
-        found.append(f"{counters.external_hits} tokens came back through the connector")
-    return found
+        against.append(f"{counters.external_hits} tokens came back through the connector")
+    return against
 
 
 def _log_contradictions(step: Step, prompt_tokens: int, log: RequestLog) -> list[str]:
-    found = []
+    against = []
     if log.total_tokens != prompt_tokens:
-        found.append(f"LMCache's line counts {log.total_tokens} tokens for a prompt of {prompt_tokens}")
+        against.append(f"LMCache's line counts {log.total_tokens} tokens for a prompt of {prompt_tokens}")
     c, h, load = log.computed_tokens, log.hit_tokens, log.need_to_load_tokens
-    if step is Step.COLD and (c, h, load) != (0, 0, 0):
-        found.append(f"a cold request must show C 0, H 0, L 0; LMCache logged C {c}, H {h}, L {load}")
-    if step is Step.GPU_HIT and not (c > 0 and load == 0):
-        found.append(f"a GPU hit must show C > 0, L 0; LMCache logged C {c}, L {load}")
+    if step.tier is Tier.NONE and (c, h, load) != (0, 0, 0):
+        against.append(f"a computed request must show C 0, H 0, L 0; LMCache logged C {c}, H {h}, L {load}")
+    if step.tier is Tier.VRAM and not (c > 0 and load == 0):
+        against.append(f"a GPU hit must show C > 0, L 0; LMCache logged C {c}, L {load}")
     if step.is_reuse and not (c == 0 and load > 0):
-        found.append(f"a reuse must show C 0, L > 0; LMCache logged C {c}, L {load}")
+        against.append(f"a reuse must show C 0, L > 0; LMCache logged C {c}, L {load}")
     if step.is_reuse and log.retrieved_tokens < load:
-        found.append(f"LMCache planned to load {load} tokens and retrieved {log.retrieved_tokens}")
-    return found
+        against.append(f"LMCache planned to load {load} tokens and retrieved {log.retrieved_tokens}")
+    return against
+
+
+def _server_contradictions(step: Step, log: ServerLog) -> list[str]:
+    against = _tier_contradictions(step, "log", log.l1_keys, log.l2_keys)
+    if step.is_reuse and log.l1_keys + log.l2_keys != log.keys:
+        against.append(f"LMCache's server retained {log.l1_keys + log.l2_keys} of {log.keys} keys")
+    if step.is_reuse and log.retrieved_tokens == 0:
+        against.append("LMCache's server logged no load")
+    if not step.is_reuse and log.retrieved_tokens > 0:
+        against.append(f"LMCache's server logged a load of {log.retrieved_tokens} tokens")
+    return against
+
+
+def _tier_contradictions(step: Step, witness: str, l1: int, l2: int) -> list[str]:
+    """A GPU hit is looked up too, and may lie in any tier."""
+    must, right = {
+        Tier.NONE: ("L1 0, L2 0", l1 == l2 == 0),
+        Tier.CPU: ("L1 > 0, L2 0", l1 > 0 == l2),
+        Tier.SSD: ("L1 0, L2 > 0", l2 > 0 == l1),
+    }.get(step.tier or Tier.VRAM, ("", True))
+    return [] if right else [f"the server's {witness} must show {must}; it shows L1 {l1}, L2 {l2}"]

@@ -5,18 +5,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kvtiers.errors import KvtiersError
-from kvtiers.result.evidence import Evidence, Step, contradictions
+from kvtiers.result.evidence import Evidence, contradictions
 from kvtiers.result.records import from_json, to_json
+from kvtiers.result.steps import Arm, Step
+from kvtiers.settings.version_pairs import LMCacheMode
 
-SCHEMA = "kvtiers.lab-result/1"
+SCHEMA = "kvtiers.lab-result/2"
+_OLD_SCHEMA = "kvtiers.lab-result/1"
 REPORTED_SCHEMA = "kvtiers.reported/1"
-
-
-class Arm(StrEnum):
-    """With LMCache, and the same engine without it."""
-
-    LMCACHE = "lmcache"
-    CONTROL = "control"
 
 
 class Mode(StrEnum):
@@ -25,6 +21,13 @@ class Mode(StrEnum):
     CPU = "cpu"
     CUDA = "cuda"
     URL = "url"
+
+
+class Program(StrEnum):
+    """What a process of the run is."""
+
+    ENGINE = "engine"
+    SERVER = "server"
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Versions:
 
 
 @dataclass(frozen=True)
-class Machine:
+class Host:
     """Where it ran. ``drive`` and ``file_system`` are those of the cache directory."""
 
     cpu: str
@@ -62,12 +65,14 @@ class Model:
 
 @dataclass(frozen=True)
 class Settings:
-    """The experiment's knobs, in tokens. ``pool_tokens`` is what the KV pool really holds, ``chunk_tokens`` is null
-    where a foreign server does not tell."""
+    """The experiment's knobs, in tokens. ``pool_tokens`` is what the KV pool really holds, ``documents`` are the names
+    to ``document_tokens``; null is what a foreign server does not tell, and ``l1_gib`` where LMCache keeps nothing in
+    RAM."""
 
     pool_tokens: int
     block_tokens: int
     chunk_tokens: int | None
+    documents: tuple[str, ...]
     document_tokens: tuple[int, ...]
     flood_tokens: int
     repeats: int
@@ -75,16 +80,20 @@ class Settings:
     seed: int
     threads: int | None
     direct_io: bool | None
+    l1_gib: float | None
 
 
 @dataclass(frozen=True)
-class EngineRun:
-    """One arm's engine: the full command, the environment the lab set for it, seconds until it was healthy."""
+class ProcessRun:
+    """An engine, or LMCache's server: the full command, the environment the lab set for it, seconds until it was
+    healthy, its log."""
 
     arm: Arm
+    program: Program
     command: tuple[str, ...]
     environment: dict[str, str]
     start_s: float
+    log: str
 
 
 @dataclass(frozen=True)
@@ -112,7 +121,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class StepSummary:
-    """One step of one arm over all samples at one prompt length."""
+    """One step of one arm over all samples of one document."""
 
     arm: Arm
     step: Step
@@ -123,10 +132,15 @@ class StepSummary:
 
 @dataclass(frozen=True)
 class ReuseParts:
-    """Where the median reuse's TTFT went: LMCache's own read and copy, and the rest, most of it the prefill of the
-    ``tail_tokens`` that no full chunk covers."""
+    """Where the TTFT of a step's median reuse went: ``prefetch_s`` from the lookup until all KV lay in LMCache's RAM
+    (MP mode), ``retrieve_s`` from there, or from the drive, into the engine, ``prefill_s`` the engine's own work on the
+    ``tail_tokens`` that no full chunk covers, ``rest_s`` what none of them accounts for: queueing, transport."""
 
+    step: Step
+    ttft_s: float
+    prefetch_s: float
     retrieve_s: float
+    prefill_s: float
     rest_s: float
     tail_tokens: int
 
@@ -143,20 +157,23 @@ class Ceiling:
 
 @dataclass(frozen=True)
 class Summary:
-    """What the samples say. A ratio is null where one of its steps was not run.
+    """What the samples of one document say. A ratio is null where one of its steps was not run.
 
     ``cold_over_control_cold`` compares two processes, which differ by a few percent by themselves; ``store_s`` is what
     LMCache itself says it spent on copying out the KV of a cold request.
     """
 
+    document: str
     steps: tuple[StepSummary, ...]
-    cold_over_ssd_reuse: float | None
     cold_over_gpu_hit: float | None
+    cold_over_cpu_hit: float | None
+    cold_over_ssd_reuse: float | None
+    cold_over_ssd_after_restart: float | None
     evicted_recompute_over_ssd_reuse: float | None
     cold_over_control_cold: float | None
     store_s: float | None
     prefill_tokens_per_s: float | None
-    reuse_parts: ReuseParts | None
+    reuse_parts: tuple[ReuseParts, ...]
     ceiling: Ceiling | None
 
     def step(self, arm: Arm, step: Step) -> StepSummary | None:
@@ -166,21 +183,28 @@ class Summary:
 
 @dataclass(frozen=True)
 class Result:
-    """One run of the experiment. ``valid`` is false when any sample's evidence contradicts its name, or the run broke
-    off; ``problems`` says why."""
+    """One run of the experiment, with a summary of each document. ``lmcache_mode`` is null where a foreign server does
+    not tell. ``valid`` is false when any sample's evidence contradicts its name, or the run broke off; ``problems``
+    says why."""
 
     schema: str
     valid: bool
     problems: tuple[str, ...]
     created: str
     mode: Mode
+    lmcache_mode: LMCacheMode | None
     versions: Versions
-    machine: Machine
+    machine: Host
     model: Model
     settings: Settings
-    engines: tuple[EngineRun, ...]
+    processes: tuple[ProcessRun, ...]
     samples: tuple[Sample, ...]
-    summary: Summary
+    summaries: tuple[Summary, ...]
+
+    @property
+    def summary(self) -> Summary:
+        """Of the first document."""
+        return self.summaries[0]
 
 
 @dataclass(frozen=True)
@@ -215,9 +239,13 @@ def read_result(text: str) -> Result:
     schema = data.get("schema")
     if schema == REPORTED_SCHEMA:
         raise KvtiersError("this file holds figures reported by others, not a lab result")
+    if schema == _OLD_SCHEMA:
+        raise KvtiersError("this result is of an earlier lab, which knew no LMCache server: run the experiment anew")
     if schema != SCHEMA:
         raise KvtiersError(f"schema must be {SCHEMA!r}, got {schema!r}: this is not a result of this lab version")
     result = from_json(Result, data)
+    if not result.summaries:
+        raise KvtiersError("summaries must hold one of each document")
     for index, sample in enumerate(result.samples):
         if sample.ttft_s == 0:
             raise KvtiersError(f"samples[{index}].ttft_s must be above 0")

@@ -4,24 +4,27 @@ from collections.abc import Sequence
 from statistics import median
 
 from kvtiers.ledger.costs import ceiling_speedup, effective_bandwidth_discount
-from kvtiers.result.evidence import Step
-from kvtiers.result.schema import Arm, Ceiling, ReuseParts, Sample, Spread, StepSummary, Summary
+from kvtiers.result.schema import Ceiling, ReuseParts, Sample, Spread, StepSummary, Summary
+from kvtiers.result.steps import Arm, Step
 
 
 def summarize(
     samples: Sequence[Sample],
+    document: str,
     kv_bytes_per_token: float | None,
     drive_gb_per_s: float | None = None,
     drive_source: str = "",
 ) -> Summary:
-    """Fold samples into a Summary.
+    """Fold the samples of one document into a Summary.
 
     Args:
-        samples: any number, from any arms; a ratio whose steps are missing is None.
+        samples: any number, of any document and arm; a ratio whose steps are missing is None.
+        document: its name.
         kv_bytes_per_token: from the model's config.json; no ceiling without it.
         drive_gb_per_s: the drive's measured read bandwidth (decimal GB/s); no ceiling without it.
         drive_source: how that bandwidth was measured.
     """
+    samples = [sample for sample in samples if sample.document == document]
     steps = tuple(
         _step_summary(arm, step, group)
         for arm in Arm
@@ -30,23 +33,30 @@ def summarize(
     )
     ttft = {(row.arm, row.step): row.ttft.median_s for row in steps}
     cold = ttft.get((Arm.LMCACHE, Step.COLD))
-    reuse = ttft.get((Arm.LMCACHE, Step.SSD_REUSE))
-    control_cold = ttft.get((Arm.CONTROL, Step.COLD))
-    speedup = _ratio(cold, reuse)
+
+    def cold_over(step: Step) -> float | None:
+        return _ratio(cold, ttft.get((Arm.LMCACHE, step)))
+
+    speedup = cold_over(Step.SSD_REUSE)
     prefill_tokens_per_s = _prefill_rate(samples)
     ceiling = None
     if kv_bytes_per_token and drive_gb_per_s and prefill_tokens_per_s and speedup:
         limit = ceiling_speedup(prefill_tokens_per_s, kv_bytes_per_token, drive_gb_per_s)
         ceiling = Ceiling(drive_gb_per_s, drive_source, limit, effective_bandwidth_discount(speedup, limit))
     return Summary(
+        document=document,
         steps=steps,
+        cold_over_gpu_hit=cold_over(Step.GPU_HIT),
+        cold_over_cpu_hit=cold_over(Step.CPU_HIT),
         cold_over_ssd_reuse=speedup,
-        cold_over_gpu_hit=_ratio(cold, ttft.get((Arm.LMCACHE, Step.GPU_HIT))),
-        evicted_recompute_over_ssd_reuse=_ratio(ttft.get((Arm.CONTROL, Step.EVICTED_RECOMPUTE)), reuse),
-        cold_over_control_cold=_ratio(cold, control_cold),
+        cold_over_ssd_after_restart=cold_over(Step.SSD_AFTER_RESTART),
+        evicted_recompute_over_ssd_reuse=_ratio(
+            ttft.get((Arm.CONTROL, Step.EVICTED_RECOMPUTE)), ttft.get((Arm.LMCACHE, Step.SSD_REUSE))
+        ),
+        cold_over_control_cold=_ratio(cold, ttft.get((Arm.CONTROL, Step.COLD))),
         store_s=_store_s(samples),
         prefill_tokens_per_s=prefill_tokens_per_s,
-        reuse_parts=_reuse_parts(samples),
+        reuse_parts=tuple(parts for step in Step if step.is_reuse and (parts := _reuse_parts(samples, step))),
         ceiling=ceiling,
     )
 
@@ -66,7 +76,7 @@ def _ratio(over: float | None, under: float | None) -> float | None:
 
 
 def _store_s(samples: Sequence[Sample]) -> float | None:
-    costs = [s.evidence.log.store_s for s in samples if s.step is Step.COLD and s.evidence.log]
+    costs = [s.evidence.moved.store_s for s in samples if s.step is Step.COLD and s.evidence.moved]
     return median(costs) if costs else None
 
 
@@ -79,12 +89,24 @@ def _prefill_rate(samples: Sequence[Sample]) -> float | None:
     return None
 
 
-def _reuse_parts(samples: Sequence[Sample]) -> ReuseParts | None:
-    reused = sorted((s for s in samples if s.step is Step.SSD_REUSE and s.evidence.log), key=lambda s: s.ttft_s)
+def _reuse_parts(samples: Sequence[Sample], step: Step) -> ReuseParts | None:
+    reused = sorted((s for s in samples if s.step is step and s.evidence.moved), key=lambda s: s.ttft_s)
     if not reused:
         return None
     typical = reused[(len(reused) - 1) // 2]
-    log = typical.evidence.log
-    assert log is not None
-    tail_tokens = typical.prompt_tokens - log.computed_tokens - log.retrieved_tokens
-    return ReuseParts(log.retrieve_s, max(0.0, typical.ttft_s - log.retrieve_s), tail_tokens)
+    moved, counters = typical.evidence.moved, typical.evidence.counters
+    assert moved is not None
+    prefetch_s, prefill_s = 0.0, counters.prefill_s
+    if typical.evidence.server_log:
+        prefetch_s = typical.evidence.server_log.prefetch_s
+    else:
+        prefill_s = max(0.0, prefill_s - moved.retrieve_s)  # inside the engine a load is part of the prefill
+    return ReuseParts(
+        step=step,
+        ttft_s=typical.ttft_s,
+        prefetch_s=prefetch_s,
+        retrieve_s=moved.retrieve_s,
+        prefill_s=prefill_s,
+        rest_s=max(0.0, typical.ttft_s - prefetch_s - moved.retrieve_s - prefill_s),
+        tail_tokens=typical.prompt_tokens - counters.own_hits - moved.retrieved_tokens,
+    )

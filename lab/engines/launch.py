@@ -1,76 +1,65 @@
-"""The exact command and environment of each arm's engine. Nothing is started here; ``--dry-run`` prints this."""
+"""The exact command and environment of each process. Nothing is started here; ``--dry-run`` prints this.
 
-import json
+What concerns LMCache comes from kvtiers.settings, as ``kvtiers plan`` writes it.
+"""
+
 import math
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kvtiers.result.schema import Arm
+from kvtiers.result.schema import Program
+from kvtiers.result.steps import Arm
+from kvtiers.settings import mp
+from kvtiers.settings.wiring import Plan, Wiring, connector, lmcache_environment, settings
 from kvtiers.units import GIB
 from lab.engines.presets import Preset
-from lab.errors import LabError
-from lab.paths import ENGINES
+from lab.knobs import Pool
+from lab.paths import ENGINES, engine_python
 from machine.limits import usable_threads
 
 HOST = "127.0.0.1"
-DEFAULT_POOL_TOKENS = 2700
-MIN_STAGING_GIB = 1.0
-STAGING_POOLS = 2
-
-
-@dataclass(frozen=True)
-class Knobs:
-    """What the user may turn, in tokens. ``pool_tokens`` is a wish; the pool holds whole blocks. ``page_cache``: reuse
-    a second time, with the chunk files in the operating system's page cache."""
-
-    pool_tokens: int = DEFAULT_POOL_TOKENS
-    document_tokens: int = 1330
-    chunk_tokens: int = 256
-    repeats: int = 3
-    max_tokens: int = 32
-    seed: int = 0
-    control: bool = True
-    page_cache: bool = False
-
-
-@dataclass(frozen=True)
-class Pool:
-    """vLLM's KV pool. One block is reserved, so ``blocks`` blocks hold the tokens of one less."""
-
-    blocks: int
-    block_tokens: int
-    kv_bytes_per_token: float
-
-    @property
-    def tokens(self) -> int:
-        """Tokens that fit."""
-        return (self.blocks - 1) * self.block_tokens
-
-    @property
-    def total_bytes(self) -> float:
-        """Memory of all blocks."""
-        return self.blocks * self.block_tokens * self.kv_bytes_per_token
+_MIN_STAGING_GIB = 1.0
+_STAGING_POOLS = 2
+_QUIET = {
+    "DO_NOT_TRACK": "1",
+    "LMCACHE_TRACK_USAGE": "false",
+    "LMCACHE_DISABLE_BANNER": "1",
+    "PYTHONUTF8": "1",  # whatever the caller's locale: they read and write UTF-8 files
+}
 
 
 @dataclass(frozen=True)
 class Storage:
-    """Where LMCache keeps chunks, and how many bytes of them at most."""
+    """Where LMCache keeps chunks: at most ``limit_bytes`` on the drive, ``l1_gib`` in the RAM of its server."""
 
     directory: Path
     limit_bytes: float
+    l1_gib: float
     direct_io: bool
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One engine, ready to start. ``environment`` is what the lab sets on top of the caller's own."""
+    """One process, ready to start, that answers HTTP on ``port``. ``environment`` is what the lab sets on top of the
+    caller's own."""
 
     arm: Arm
+    program: Program
     port: int
     command: tuple[str, ...]
     environment: dict[str, str]
+
+    @property
+    def name(self) -> str:
+        """As a person calls it."""
+        return "LMCache server" if self.program is Program.SERVER else f"{self.arm} engine"
+
+    @property
+    def log_name(self) -> str:
+        """What its log file is called."""
+        return "server" if self.program is Program.SERVER else self.arm.value
 
     def shell(self) -> str:
         """The same as one would type it."""
@@ -83,90 +72,79 @@ class Launch:
         return {**kept, **self.environment}
 
 
-def pool_for(knobs: Knobs, block_tokens: int, kv_bytes_per_token: float) -> Pool:
-    """The pool nearest below the wish, checked against the documents.
+@dataclass(frozen=True)
+class Connection:
+    """How an engine reaches LMCache: what is added to its arguments and its environment."""
 
-    Raises:
-        LabError: naming the limit that a knob breaks.
-    """
-    pool = Pool(knobs.pool_tokens // block_tokens + 1, block_tokens, kv_bytes_per_token)
-    document, chunk = knobs.document_tokens, knobs.chunk_tokens
-    for name, value in (("--repeats", knobs.repeats), ("--max-tokens", knobs.max_tokens), ("--chunk-size", chunk)):
-        if value < 1:
-            raise LabError(f"{name} must be at least 1, got {value}")
-    if chunk % block_tokens:
-        raise LabError(f"--chunk-size {chunk} is not a multiple of the engine's block of {block_tokens} tokens")
-    check_document(document, chunk)
-    room = pool.tokens - knobs.max_tokens
-    if document > room:
-        raise LabError(
-            f"a document of {document} tokens and {knobs.max_tokens} generated ones do not fit the pool of "
-            f"{pool.tokens} tokens: at most {room}, or raise --pool-tokens"
-        )
-    return pool
+    arguments: tuple[str, ...] = ()
+    environment: Mapping[str, str] | None = None
 
 
-def check_document(tokens: int, chunk_tokens: int) -> None:
-    """Refuse lengths at which the steps cannot be told apart.
-
-    Raises:
-        LabError: shorter than one chunk, or a multiple of it.
-    """
-    if tokens <= chunk_tokens:
-        raise LabError(
-            f"a document of {tokens} tokens fills no chunk of {chunk_tokens}: LMCache stores full chunks only, so it "
-            f"could never come back. Use at least {chunk_tokens + 1} tokens or a smaller --chunk-size"
-        )
-    if tokens % chunk_tokens == 0:
-        raise LabError(
-            f"a document of {tokens} tokens is a multiple of the chunk of {chunk_tokens}: then a GPU hit also logs "
-            f"tokens to load, and looks like a reuse. Use {tokens + chunk_tokens // 5}"
-        )
+def mp_mode(preset: Preset, storage: Storage, chunk_tokens: int, port: int, http_port: int) -> mp.MPMode:
+    """LMCache's server with RAM and the drive under test; an engine without a GPU copies through shared memory."""
+    on_cpu = preset.engine == "cpu"
+    return mp.MPMode(
+        l1_gib=storage.l1_gib,
+        l2=mp.Drive(str(storage.directory), storage.direct_io),
+        chunk_tokens=chunk_tokens,
+        host=HOST,
+        port=port,
+        http_host=HOST,
+        http_port=http_port,
+        transfer=mp.Transfer.AUTO if on_cpu else mp.Transfer.LMCACHE_DRIVEN,
+        shm_name=storage.directory.name if on_cpu else "",
+    )
 
 
-def flood_tokens(document_tokens: int, pool: Pool) -> int:
-    """Length of each of the two documents that push the first one out: together at least the pool."""
-    return max(document_tokens, math.ceil(pool.tokens / 2) + 1)
+def server_launch(mode: mp.MPMode, engine: str) -> Launch:
+    """LMCache's server, out of the engine's environment."""
+    program, *arguments = mp.server_command(mode)
+    command = (str(engine_python(engine).parent / program), *arguments)
+    return Launch(Arm.LMCACHE, Program.SERVER, mode.http_port, command, dict(_QUIET))
 
 
-def plan(
-    arm: Arm, preset: Preset, pool: Pool, knobs: Knobs, *, python: Path, port: int, storage: Storage, runtime: Path
-) -> Launch:
+def in_process(preset: Preset, pool: Pool, storage: Storage, chunk_tokens: int) -> Connection:
+    """LMCache inside the engine, SSD only: without a CPU tier a hit can come from nowhere else."""
+    plan = Plan(
+        Wiring.IN_PROCESS_DISK_ONLY,
+        preset.name,
+        disk_path=str(storage.directory),
+        disk_gib=round(max(1.0, storage.limit_bytes / GIB), 2),
+        chunk_tokens=chunk_tokens,
+        # Chunks pass through this buffer even without a CPU tier; a hit that exceeds it would wait forever.
+        staging_gib=round(max(_MIN_STAGING_GIB, _STAGING_POOLS * pool.total_bytes / GIB), 2),
+    )
+    environment = lmcache_environment(settings(plan) | {"extra_config": {"use_odirect": storage.direct_io}})
+    wired = connector(plan)
+    if preset.engine == "cpu":
+        wired |= {"kv_connector": "LMCacheCPUConnectorV1", "kv_connector_module_path": "lmcache_cpu_connector"}
+        environment["PYTHONPATH"] = str(ENGINES / "cpu")
+    return Connection(("--kv-transfer-config", mp.compact(wired)), environment)
+
+
+def engine_launch(arm: Arm, preset: Preset, pool: Pool, connection: Connection, *, port: int, runtime: Path) -> Launch:
     """The engine of one arm.
 
     Args:
-        arm: LMCACHE adds the connector and its settings; everything else is equal.
-        preset: the model and its engine.
-        pool: from ``pool_for``.
-        knobs: the experiment's.
-        python: the engine environment's interpreter.
+        arm: whose it is.
+        preset: what it serves.
+        pool: how much KV it holds.
+        connection: to LMCache; none for the control.
         port: on 127.0.0.1.
-        storage: LMCache's disk tier.
-        runtime: a short directory for sockets, ours to delete.
+        runtime: a directory of the run's own for sockets; a short path, as Unix sockets need.
     """
-    command = [str(python), "-m", "vllm.entrypoints.openai.api_server"]
+    command = [str(engine_python(preset.engine)), "-m", "vllm.entrypoints.openai.api_server"]
     command += ["--model", preset.model, "--served-model-name", preset.name, "--dtype", preset.dtype]
     command += ["--host", HOST, "--port", str(port), "--max-model-len", str(pool.tokens)]
     command += ["--block-size", str(preset.block_tokens), "--num-gpu-blocks-override", str(pool.blocks)]
-    environment = {
-        "DO_NOT_TRACK": "1",
-        "VLLM_NO_USAGE_STATS": "1",
-        "LMCACHE_TRACK_USAGE": "false",
-        "PYTHONHASHSEED": "0",
-        "PYTHONUTF8": "1",  # whatever the caller's locale: they read and write UTF-8 files
-        "VLLM_RPC_BASE_PATH": str(runtime),
-    }
+    environment = _QUIET | {"VLLM_NO_USAGE_STATS": "1", "PYTHONHASHSEED": "0", "VLLM_RPC_BASE_PATH": str(runtime)}
     if Path(preset.model).is_absolute():
         environment |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
     if preset.engine == "cpu":
         command += ["--enforce-eager", "--distributed-executor-backend", "uni"]
         environment |= _cpu_environment(pool)
-    if arm is Arm.LMCACHE:
-        command += ["--kv-transfer-config", json.dumps(_connector(preset.engine))]
-        environment |= _lmcache_environment(pool, knobs, storage)
-        if preset.engine == "cpu":
-            environment["PYTHONPATH"] = str(ENGINES / "cpu")
-    return Launch(arm, port, tuple(command), environment)
+    command += connection.arguments
+    return Launch(arm, Program.ENGINE, port, tuple(command), environment | dict(connection.environment or {}))
 
 
 def engine_threads() -> int:
@@ -182,25 +160,4 @@ def _cpu_environment(pool: Pool) -> dict[str, str]:
         # One process less to start: the worker lives in the engine core's process. Only then may "uni" be chosen.
         "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
         "TORCHDYNAMO_DISABLE": "1",
-    }
-
-
-def _connector(engine: str) -> dict[str, str]:
-    config = {"kv_connector": "LMCacheConnectorV1", "kv_role": "kv_both", "kv_load_failure_policy": "recompute"}
-    if engine == "cpu":
-        config |= {"kv_connector": "LMCacheCPUConnectorV1", "kv_connector_module_path": "lmcache_cpu_connector"}
-    return config
-
-
-def _lmcache_environment(pool: Pool, knobs: Knobs, storage: Storage) -> dict[str, str]:
-    """SSD only: without a CPU tier a hit can come from nowhere else. LMCache's sizes are GiB."""
-    return {
-        "LMCACHE_CHUNK_SIZE": str(knobs.chunk_tokens),
-        "LMCACHE_LOCAL_CPU": "false",
-        # Chunks pass through this buffer even without a CPU tier; a hit that exceeds it would wait forever.
-        "LMCACHE_MAX_LOCAL_CPU_SIZE": f"{max(MIN_STAGING_GIB, STAGING_POOLS * pool.total_bytes / GIB):.2f}",
-        "LMCACHE_LOCAL_DISK": f"file://{storage.directory}/",
-        "LMCACHE_MAX_LOCAL_DISK_SIZE": f"{max(1.0, storage.limit_bytes / GIB):.2f}",
-        "LMCACHE_PRE_CACHING_HASH_ALGORITHM": "sha256",
-        "LMCACHE_EXTRA_CONFIG": json.dumps({"use_odirect": storage.direct_io}),
     }

@@ -1,11 +1,14 @@
 """Models the lab knows how to run."""
 
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from kvtiers.model import read_config
 from kvtiers.units import KIB
 from lab.errors import LabError
-from lab.paths import MODELS
+from lab.paths import MODELS, engine_python
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,28 @@ def choose(preset: str | None, model: str | None, engine: str) -> Preset:
         raise LabError(f"{model} is neither a directory nor an id such as Qwen/Qwen3-0.6B")
     block_tokens = CPU_BLOCK_TOKENS if engine == "cpu" else CUDA_BLOCK_TOKENS
     return Preset(path.name, engine, str(path.resolve()) if path.exists() else model, "auto", block_tokens, None, "")
+
+
+def preset_config(preset: Preset) -> dict[str, Any]:
+    """The model's config.json; for a Hugging Face id the engine's own hub client finds or downloads it.
+
+    Raises:
+        LabError: when it is not to be had.
+        KvtiersError: when it is no config.
+    """
+    path = Path(preset.model)
+    if not path.is_absolute():
+        path = _hub_directory(preset)
+    return read_config(str(path))
+
+
+def _hub_directory(preset: Preset) -> Path:
+    ask = f"from huggingface_hub import hf_hub_download; print(hf_hub_download({preset.model!r}, 'config.json'))"
+    answer = subprocess.run([engine_python(preset.engine), "-c", ask], capture_output=True, text=True, check=False)
+    if answer.returncode:
+        reason = answer.stderr.strip().splitlines()[-1:]
+        raise LabError(f"cannot get the config of {preset.model}: {' '.join(reason)}")
+    return Path(answer.stdout.strip()).parent
 
 
 def _named(name: str, engine: str) -> Preset:

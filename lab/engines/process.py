@@ -1,4 +1,5 @@
-"""One engine process: start, wait for health, watch, stop. It dies with the lab, whatever the lab dies of."""
+"""One process, an engine or LMCache's server: start, wait for health, watch, stop. It dies with the lab, whatever that
+dies of."""
 
 import os
 import re
@@ -13,19 +14,29 @@ from types import TracebackType
 import httpx
 
 from kvtiers.logs.lines import strip_ansi
+from kvtiers.result.schema import Program
 from lab.engines.launch import HOST, Launch
 from lab.engines.ports import require_free_port
 from lab.errors import LabError
 
 # Lines every start goes through, in this order; the start's progress bar counts them.
-MILESTONES = (
-    "vLLM API server version",
-    "Initializing a V1 LLM engine",
-    "Starting to load model",
-    "KV cache size",
-    "Supported tasks",
-    "Application startup complete",
-)
+MILESTONES = {
+    Program.ENGINE: (
+        "vLLM API server version",
+        "Initializing a V1 LLM engine",
+        "Starting to load model",
+        "KV cache size",
+        "Supported tasks",
+        "Application startup complete",
+    ),
+    Program.SERVER: (
+        "Starting LMCache HTTP server on",
+        "Initialized FSL2Adapter",
+        "zmq cache server is running",
+        "Application startup complete",
+    ),
+}
+_HEALTH = {Program.ENGINE: "/health", Program.SERVER: "/healthcheck"}
 STOP_GRACE_S = 20.0
 _POLL_S = 0.1
 _MEANINGFUL = re.compile(r"error|exception|refus|denied|killed|no space|out of memory|not found", re.IGNORECASE)
@@ -34,12 +45,12 @@ _PREFIX = re.compile(r"^(?:\([^)]*pid=\d+\) )?(?:[A-Z]+ \d\d-\d\d [\d:]+ \[[^\]]
 _BOILERPLATE = re.compile(r"Traceback|^\s|raise |See root cause|EngineCore failed to start|non-default args")
 
 
-class EngineError(LabError):
-    """The engine did not start, or is gone."""
+class ProcessError(LabError):
+    """The process did not start, or is gone."""
 
 
-class Engine:
-    """A running engine. Use as a context manager; leaving it stops the whole process group."""
+class Process:
+    """A running process. Use as a context manager; leaving it stops the whole process group."""
 
     def __init__(self, launch: Launch, log_path: Path) -> None:
         self.launch = launch
@@ -71,14 +82,15 @@ class Engine:
     def progress(self) -> tuple[int, str]:
         """How many of MILESTONES the log shows, and the last of them."""
         text = self.log_path.read_text(errors="replace")
-        reached = max((index for index, line in enumerate(MILESTONES, start=1) if line in text), default=0)
-        return reached, MILESTONES[reached - 1] if reached else "importing"
+        milestones = MILESTONES[self.launch.program]
+        reached = max((index for index, line in enumerate(milestones, start=1) if line in text), default=0)
+        return reached, milestones[reached - 1] if reached else "importing"
 
     def healthy(self) -> bool:
         """Does /health answer? The first time it does, the start is over."""
         if not self.start_s:
             try:
-                answered = httpx.get(f"{self.url}/health", timeout=2.0).status_code == httpx.codes.OK
+                answered = httpx.get(self.url + _HEALTH[self.launch.program], timeout=2.0).status_code == httpx.codes.OK
             except httpx.HTTPError:
                 answered = False
             self.start_s = time.monotonic() - self._started_at if answered else 0.0
@@ -88,13 +100,13 @@ class Engine:
         """Fail when ``timeout_s`` have passed since the start.
 
         Raises:
-            EngineError: with the last line of the log.
+            ProcessError: with the last line of the log.
         """
         if time.monotonic() - self._started_at < timeout_s:
             return
         lines = strip_ansi(self.log_path.read_text(errors="replace")).strip().splitlines() or ["nothing"]
-        raise EngineError(
-            f"the {self.launch.arm} engine was not healthy after {timeout_s:.0f} s; the last it said:\n"
+        raise ProcessError(
+            f"the {self.launch.name} was not healthy after {timeout_s:.0f} s; the last it said:\n"
             f"  {lines[-1][:300]}\nThe whole log: {self.log_path}. --start-timeout gives it longer."
         )
 
@@ -102,13 +114,13 @@ class Engine:
         """Is it still there?
 
         Raises:
-            EngineError: with the last lines of its log that mean something.
+            ProcessError: with the last lines of its log that mean something.
         """
         code = self._process.poll() if self._process else None
         if code is not None:
             how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
             lines = "\n".join(f"  {line}" for line in meaningful_lines(self.log_path.read_text(errors="replace")))
-            raise EngineError(f"the {self.launch.arm} engine {how}:\n{lines}\nThe whole log: {self.log_path}")
+            raise ProcessError(f"the {self.launch.name} {how}:\n{lines}\nThe whole log: {self.log_path}")
 
     def stop(self) -> None:
         """End the process group: first politely, then for good. Returns when all of it is gone."""
@@ -123,7 +135,7 @@ class Engine:
         self._process.wait()
         self._process = None
 
-    def __enter__(self) -> "Engine":
+    def __enter__(self) -> "Process":
         self.start()
         return self
 
@@ -149,18 +161,19 @@ class Engine:
 
 
 def wait_until_healthy(
-    engines: Sequence[Engine], timeout_s: float, on_progress: Callable[[Engine, int, str], None]
+    processes: Sequence[Process], timeout_s: float, on_progress: Callable[[Process, int, str], None]
 ) -> None:
-    """Block until every engine is healthy; they start side by side.
+    """Block until every process is healthy; they start side by side.
 
     Raises:
-        EngineError: when one ends, or is not healthy ``timeout_s`` after its start.
+        ProcessError: when one ends, or is not healthy ``timeout_s`` after its start.
     """
-    while waiting := [engine for engine in engines if not engine.healthy()]:
-        for engine in waiting:
-            engine.check()
-            engine.give_up(timeout_s)
-            on_progress(engine, *engine.progress())
+    while waiting := [process for process in processes if not process.healthy()]:
+        for process in processes:
+            process.check()
+        for process in waiting:
+            process.give_up(timeout_s)
+            on_progress(process, *process.progress())
         time.sleep(_POLL_S)
 
 
@@ -173,6 +186,6 @@ def meaningful_lines(log: str, limit: int = 6) -> list[str]:
 
 
 def _die_with_parent() -> list[str]:
-    """A prefix that has the kernel end the engine when the lab dies without a chance to (util-linux, where present)."""
+    """A prefix that has the kernel end a process when the lab dies without a chance to (util-linux, where present)."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "TERM", "--"] if setpriv else []

@@ -4,17 +4,16 @@ import random
 import secrets
 import string
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 from kvtiers.errors import KvtiersError
 from kvtiers.logs.diagnosis import conclude
 from kvtiers.logs.read import read_log_file
-from kvtiers.result.evidence import Counters
-from kvtiers.units import format_seconds
 from lab.errors import LabError
+from lab.judge.points import Asked, Point, State, answered_by, answers, own_cache, server_point, tier
+from lab.measure.cache_server import CacheServer
 from lab.measure.client import Client, Completion, RequestError, served_model
 from lab.measure.counters import await_deltas, pool_size, read_totals
 
@@ -22,32 +21,14 @@ ROUNDS = 3
 MAX_TOKENS = 8
 DEFAULT_DOCUMENT_TOKENS = 1300
 DEFAULT_CEILING_TOKENS = 60_000
-_WAIT_OF_A_DEGRADED_START_S = 2.5
 _CALIBRATION_WORDS = 60
 _CHAT_ONLY = (400, 404, 405, 501)
 
 
-class State(StrEnum):
-    """How a checkpoint ended. UNCLEAR: the difference drowns in noise, or the server does not tell."""
-
-    OK = "ok"
-    FAILED = "failed"
-    UNCLEAR = "unclear"
-    SKIPPED = "skipped"
-
-
-@dataclass(frozen=True)
-class Point:
-    """One checkpoint, in plain words."""
-
-    name: str
-    state: State
-    what: str
-
-
 @dataclass(frozen=True)
 class Check:
-    """What to check. ``ceiling_tokens``: prompt tokens that may be sent in all; ``evict``: may others be pushed out?"""
+    """What to check. ``ceiling_tokens``: prompt tokens that may be sent in all; ``evict``: may others be pushed out?
+    ``server``: the HTTP address of LMCache's server, in MP mode."""
 
     url: str
     log: Path | None = None
@@ -55,37 +36,7 @@ class Check:
     document_tokens: int = DEFAULT_DOCUMENT_TOKENS
     ceiling_tokens: int = DEFAULT_CEILING_TOKENS
     evict: bool = True
-
-
-@dataclass
-class _Asked:
-    """Answers of one step with what the counters moved by; None where there are no counters."""
-
-    answers: list[Completion] = field(default_factory=list)
-    counters: list[Counters | None] = field(default_factory=list)
-
-    @property
-    def times(self) -> list[float]:
-        return [answer.ttft_s for answer in self.answers]
-
-    def moved(self, name: str) -> int | None:
-        found = [getattr(counters, name) for counters in self.counters if counters]
-        return sum(found) if found else None
-
-    def cached(self) -> int | None:
-        """Cached tokens by the usage of each answer; None where the server does not tell."""
-        told = [answer.cached_tokens for answer in self.answers]
-        return sum(tokens for tokens in told if tokens is not None) if any(t is not None for t in told) else None
-
-    @property
-    def disturbed(self) -> bool:
-        """Did the counters move by other tokens than ours? Then somebody else asks as well."""
-        pairs = zip(self.answers, self.counters, strict=True)
-        return any(counters and counters.own_queries != answer.prompt_tokens for answer, counters in pairs)
-
-    def __str__(self) -> str:
-        low, high = format_seconds(min(self.times)), format_seconds(max(self.times))
-        return f"{format_seconds(median(self.times))} ({low} to {high})"
+    server: str | None = None
 
 
 def run_check(wanted: Check) -> list[Point]:
@@ -95,16 +46,19 @@ def run_check(wanted: Check) -> list[Point]:
         LabError: when the server cannot be asked at all, or a limit is reached midway.
     """
     url = wanted.url.rstrip("/").removesuffix("/v1")
-    client = Client(url, served_model(url, wanted.api_key), wanted.api_key)
-    try:
-        return list(_Checker(client, wanted).points())
-    finally:
-        client.close()
+    with ExitStack() as stack:
+        client = Client(url, served_model(url, wanted.api_key), wanted.api_key)
+        stack.callback(client.close)
+        server = CacheServer(wanted.server, None) if wanted.server else None
+        if server:
+            stack.callback(server.close)
+        return list(_Checker(client, server, wanted).points())
 
 
 class _Checker:
-    def __init__(self, client: Client, wanted: Check) -> None:
+    def __init__(self, client: Client, server: CacheServer | None, wanted: Check) -> None:
         self._client = client
+        self._server = server
         self._wanted = wanted
         self._random = random.Random(secrets.randbits(64))  # a second check must be cold again
         self._left = wanted.ceiling_tokens
@@ -117,16 +71,18 @@ class _Checker:
         """All checkpoints."""
         self._warm_up()
         documents = [self._document() for _ in range(ROUNDS)]
-        cold, again = _Asked(), _Asked()
+        cold, again = Asked(), Asked()
         for document in documents:
             self._ask(document, cold)
             self._ask(document, again)
         yield self._connector(cold)
-        yield _own_cache(cold, again)
-        late = _Asked()
-        yield self._tier(documents, cold, again, late)
+        if self._server:
+            yield server_point(self._server.status())
+        yield own_cache(cold, again)
+        late = Asked()
+        yield self._tier(documents, cold, late)
         yield self._changed(documents[0], cold)
-        yield _answers(cold, again, late)
+        yield answers(cold, again, late)
         if any(step.disturbed for step in (cold, again, late)):
             yield Point("traffic", State.UNCLEAR, "others use this server: its counters hold their tokens too")
         yield from self._log()
@@ -148,7 +104,7 @@ class _Checker:
         except LabError:
             self._totals = None  # behind a gateway: times and usage must do
 
-    def _ask(self, text: str, into: _Asked) -> None:
+    def _ask(self, text: str, into: Asked) -> None:
         if self._left <= 0:
             ceiling = self._wanted.ceiling_tokens
             raise LabError(f"the ceiling of {ceiling:,} prompt tokens is reached; raise --ceiling-tokens")
@@ -174,7 +130,7 @@ class _Checker:
         self._number += 1
         return f"kvtiers-check-{self._number}"
 
-    def _connector(self, cold: _Asked) -> Point:
+    def _connector(self, cold: Asked) -> Point:
         asked = cold.moved("external_queries")
         if asked is None:
             return Point("connector", State.UNCLEAR, "the server shows no vLLM counters")
@@ -187,16 +143,20 @@ class _Checker:
             )
         return Point("connector", State.OK, f"a KV connector was asked for {asked:,} tokens")
 
-    def _tier(self, documents: Sequence[str], cold: _Asked, again: _Asked, late: _Asked) -> Point:
+    def _tier(self, documents: Sequence[str], cold: Asked, late: Asked) -> Point:
         skipped = self._cannot_evict(cold)
         if skipped:
             return Point("tier", State.SKIPPED, skipped)
         self._flood(cold)
+        before = self._all_totals()
         for document in documents:
             self._ask(document, late)
-        return _judge_tier(cold, again, late)
+        return tier(cold, late, answered_by(before, self._all_totals()))
 
-    def _cannot_evict(self, cold: _Asked) -> str:
+    def _all_totals(self) -> dict[str, float]:
+        return read_totals(self._client) | (self._server.totals() if self._server else {})
+
+    def _cannot_evict(self, cold: Asked) -> str:
         if not self._wanted.evict:
             return "not asked to push anything out"
         if self._totals is None:
@@ -210,16 +170,16 @@ class _Checker:
             )
         return ""
 
-    def _flood(self, cold: _Asked) -> None:
+    def _flood(self, cold: Asked) -> None:
         pool_tokens, _ = pool_size(self._client)
-        flood = _Asked()
+        flood = Asked()
         for _ in range(-(-pool_tokens // cold.answers[0].prompt_tokens) + 1):
             self._ask(self._document(), flood)
 
-    def _changed(self, document: str, cold: _Asked) -> Point:
+    def _changed(self, document: str, cold: Asked) -> Point:
         """The first word changed: nothing of it may come back."""
         first, rest = document.split(" ", maxsplit=1)
-        changed = _Asked()
+        changed = Asked()
         self._ask(f"{first[::-1]}q {rest}", changed)
         hits = (changed.moved("own_hits") or 0) + (changed.moved("external_hits") or 0)
         hits = max(hits, changed.answers[0].cached_tokens or 0)
@@ -241,53 +201,3 @@ class _Checker:
             yield Point("log", State.FAILED, f"{problem.what()} {problem.next_step()} [{problem.id}]")
         if not diagnosis.problems:
             yield Point("log", State.OK, f"{diagnosis.conclusion.what()} [{diagnosis.conclusion.id}]")
-
-
-def _own_cache(cold: _Asked, again: _Asked) -> Point:
-    times = f"first {cold}, at once again {again}"
-    hits = again.cached() if again.moved("own_hits") is None else again.moved("own_hits")
-    if hits == 0:
-        return Point("own cache", State.FAILED, f"the same prompt at once did not hit vLLM's own prefix cache; {times}")
-    if hits and min(again.times) > _WAIT_OF_A_DEGRADED_START_S:
-        return Point(
-            "own cache",
-            State.FAILED,
-            f"hits, and yet each request waits about 3 s: LMCache started degraded, see its first ERROR; {times}",
-        )
-    if _clearly_faster(again, cold):
-        return Point("own cache", State.OK, times)
-    return Point("own cache", State.UNCLEAR, f"the difference is within the noise: use a longer prompt; {times}")
-
-
-def _judge_tier(cold: _Asked, again: _Asked, late: _Asked) -> Point:
-    times = f"first {cold}, after eviction {late}"
-    own, external = late.moved("own_hits") or 0, late.moved("external_hits") or 0
-    asked = sum(answer.prompt_tokens for answer in late.answers)
-    if external == 0 and 2 * own > asked:
-        return Point("tier", State.UNCLEAR, f"the prompts were not pushed out of vLLM's own cache; {times}")
-    if external == 0:
-        return Point(
-            "tier",
-            State.FAILED,
-            f"nothing came back after eviction: no tier kept it, or it is not found again "
-            f"(disk limit 0? degraded start? hash?); {times}",
-        )
-    if _clearly_faster(late, cold):
-        return Point("tier", State.OK, f"{external:,} tokens came back from a tier; {times}")
-    return Point("tier", State.UNCLEAR, f"{external:,} tokens came back, but not faster beyond the noise; {times}")
-
-
-def _answers(*steps: _Asked) -> Point:
-    answers = [[answer.text for answer in step.answers] for step in steps if step.answers]
-    different = sum(len(set(texts)) > 1 for texts in zip(*answers, strict=True))
-    if different:
-        what = (
-            f"{different} of {ROUNDS} prompts were answered differently when reused: wrong KV, or numerics of batching"
-        )
-        return Point("answers", State.FAILED, what)
-    return Point("answers", State.OK, "the same answers cold and reused")
-
-
-def _clearly_faster(these: _Asked, those: _Asked) -> bool:
-    """Every time of these below every time of those: by chance 1 in 20 with three each."""
-    return max(these.times) < min(those.times)

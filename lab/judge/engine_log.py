@@ -6,20 +6,38 @@ from pathlib import Path
 from typing import TypeVar
 
 from kvtiers.logs.lines import parse_lookup, parse_retrieved, parse_stored
-from kvtiers.result.evidence import RequestLog, Step
+from kvtiers.result.evidence import RequestLog
+from kvtiers.result.steps import Step
 from lab.errors import LabError
 
 LOG_TIMEOUT_S = 10.0
-_POLL_S = 0.01
+POLL_S = 0.01
 Line = TypeVar("Line")
+
+
+class LogFile:
+    """A log that grows: lines since the last ``skip``."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.skip()
+
+    def new_lines(self) -> list[str]:
+        """What came since."""
+        with self.path.open("rb") as log:
+            log.seek(self._offset)
+            return log.read().decode(errors="replace").splitlines()
+
+    def skip(self) -> None:
+        """From here on."""
+        self._offset = self.path.stat().st_size
 
 
 class EngineLog:
     """Follows an engine's log file; knows a request by the id the client gave it."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._offset = path.stat().st_size
+        self._log = LogFile(path)
 
     def request(self, request_id: str, step: Step) -> RequestLog:
         """What LMCache logged about a finished request.
@@ -33,16 +51,16 @@ class EngineLog:
         """
         deadline = time.monotonic() + LOG_TIMEOUT_S
         while True:
-            lines = [line for line in self._new_lines() if f"{request_id}-" in line]
+            lines = [line for line in self._log.new_lines() if f"{request_id}-" in line]
             lookup = _last(parse_lookup, lines)
             retrieved, stored = _last(parse_retrieved, lines), _last(parse_stored, lines)
             awaited = stored if step is Step.COLD else retrieved if step.is_reuse else lookup
             if (lookup and awaited) or time.monotonic() > deadline:
                 break
-            time.sleep(_POLL_S)
+            time.sleep(POLL_S)
         if lookup is None:
-            raise LabError(f"no LMCache line about request {request_id} in {self.path}: is the connector on?")
-        self._offset = self.path.stat().st_size
+            raise LabError(f"no LMCache line about request {request_id} in {self._log.path}: is the connector on?")
+        self._log.skip()
         return RequestLog(
             line=lookup.line,
             total_tokens=lookup.total,
@@ -54,11 +72,6 @@ class EngineLog:
             stored_tokens=stored.tokens if stored else 0,
             store_s=stored.cost_s if stored else 0.0,
         )
-
-    def _new_lines(self) -> list[str]:
-        with self.path.open("rb") as log:
-            log.seek(self._offset)
-            return log.read().decode(errors="replace").splitlines()
 
 
 def _last(parse: Callable[[str], Line | None], lines: Iterable[str]) -> Line | None:

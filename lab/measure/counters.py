@@ -16,17 +16,24 @@ _NAMES = (
     "vllm:external_prefix_cache_queries_total",
     "vllm:external_prefix_cache_hits_total",
 )
+_PREFILL_S = "vllm:request_prefill_time_seconds_sum"
 _FINISHED = "vllm:request_success_total"
 
 
 def read_totals(client: Client) -> dict[str, float]:
-    """Every sample of /metrics, summed over its labels."""
-    totals: dict[str, float] = {}
-    for family in text_string_to_metric_families(client.get_text("/metrics")):
-        for sample in family.samples:
-            totals[sample.name] = totals.get(sample.name, 0.0) + sample.value
+    """Every sample of a vLLM server's /metrics."""
+    totals = metric_totals(client.get_text("/metrics"))
     if _FINISHED not in totals:
         raise LabError(f"{client.base_url}/metrics has no {_FINISHED}: is this a vLLM server with metrics on?")
+    return totals
+
+
+def metric_totals(text: str) -> dict[str, float]:
+    """Every sample in Prometheus' text format, summed over its labels."""
+    totals: dict[str, float] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            totals[sample.name] = totals.get(sample.name, 0.0) + sample.value
     return totals
 
 
@@ -34,7 +41,7 @@ def await_deltas(client: Client, before: dict[str, float]) -> tuple[Counters, di
     """The counters' movement over the one request since ``before``, once the server has counted it as finished.
 
     Returns:
-        the four prefix-cache deltas, and the totals read, which serve as the next ``before``.
+        the deltas, and the totals read, which serve as the next ``before``.
 
     Raises:
         LabError: when the request is never counted.
@@ -48,7 +55,8 @@ def await_deltas(client: Client, before: dict[str, float]) -> tuple[Counters, di
             raise LabError(f"{_FINISHED} did not move within {SETTLE_TIMEOUT_S:.0f} s of a finished request")
         time.sleep(_POLL_S)
     deltas = [int(now.get(name, 0.0) - before.get(name, 0.0)) for name in _NAMES]
-    return Counters(*deltas), now
+    prefill_s = now.get(_PREFILL_S, 0.0) - before.get(_PREFILL_S, 0.0)
+    return Counters(deltas[0], deltas[1], deltas[2], deltas[3], prefill_s), now
 
 
 def pool_size(client: Client) -> tuple[int, int]:

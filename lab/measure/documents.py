@@ -1,12 +1,12 @@
 """What is asked: seeded token ids, or real texts through the server's own tokenizer. No two documents share a block."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.engines.launch import check_document
 from lab.errors import LabError
+from lab.knobs import check_document
 from lab.measure.client import Client
 
 NONCE_TOKENS = 16
@@ -50,19 +50,23 @@ def ids_of_words(client: Client) -> Sequence[int]:
     return sorted(set(client.tokenize(_WORDS)))
 
 
-def read_documents(paths: Sequence[Path], client: Client, chunk_tokens: int, room_tokens: int) -> list[Document]:
+def read_documents(
+    paths: Sequence[Path], tokenize: Callable[[str], Sequence[int]], chunk_tokens: int, room_tokens: int
+) -> list[Document]:
     """Text files as token ids, each shortened by a token where its length is a multiple of the chunk.
 
     Raises:
-        LabError: unreadable, not text, too short, too long.
+        LabError: unreadable, not text, too short, too long, two of one name.
     """
-    documents = []
+    documents: dict[str, Document] = {}
     for path in paths:
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise LabError(f"cannot read {path} as UTF-8 text: {error}") from error
-        ids = client.tokenize(text)
+        if path.name in documents:
+            raise LabError(f"two documents are named {path.name}: the table could not tell them apart")
+        ids = tokenize(text)
         ids = ids[:-1] if len(ids) % chunk_tokens == 0 else ids
         if len(ids) > room_tokens:
             raise LabError(
@@ -73,5 +77,5 @@ def read_documents(paths: Sequence[Path], client: Client, chunk_tokens: int, roo
             check_document(len(ids), chunk_tokens)
         except LabError as error:
             raise LabError(f"{path}: {error}") from error
-        documents.append(Document(path.name, tuple(ids)))
-    return documents
+        documents[path.name] = Document(path.name, tuple(ids))
+    return list(documents.values())

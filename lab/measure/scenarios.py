@@ -1,163 +1,216 @@
-"""The steps: cold, the same at once, two other documents through, the same again. On each arm, interleaved."""
+"""The steps of kvtiers.result.steps on each arm, interleaved, with what each needs before it."""
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from kvtiers.result.evidence import Evidence, Step, contradictions
-from kvtiers.result.schema import Arm, Sample
+from kvtiers.ledger.tiers import Tier
+from kvtiers.result.evidence import Evidence, contradictions
+from kvtiers.result.schema import Sample
+from kvtiers.result.steps import Arm, Moment, Step
 from lab.judge.engine_log import EngineLog
+from lab.knobs import Knobs
+from lab.measure.cache_server import CacheServer
 from lab.measure.chunks import ChunkFiles
 from lab.measure.client import Client
 from lab.measure.counters import await_deltas, read_totals
 from lab.measure.documents import Document, TokenSource
 
-FLOODS = 2
-
 
 @dataclass
-class Server:
-    """One arm under test. ``log`` and ``chunk_files`` are None where there is nothing to read or to wait for."""
+class Target:
+    """One arm under test, with the ``tiers`` below its engine, None for one that can't be told. ``log`` is an engine's
+    with LMCache inside, ``cache_server`` the one beside it; None where there is none to read or to wait for, like
+    ``chunk_files``."""
 
     arm: Arm
     client: Client
     check: Callable[[], None]
+    tiers: tuple[Tier | None, ...] = ()
     log: EngineLog | None = None
+    cache_server: CacheServer | None = None
     chunk_files: ChunkFiles | None = None
     chunks_stored: int = 0
     totals: dict[str, float] = field(default_factory=dict)
 
-    def steps_after_eviction(self, page_cache: bool, repeat: int) -> tuple[Step, ...]:
-        """What follows the floods on this arm, each step after floods of its own; the order alternates."""
-        if self.arm is Arm.CONTROL:
-            return (Step.EVICTED_RECOMPUTE,)
-        if not page_cache:
-            return (Step.SSD_REUSE,)
-        steps = (Step.SSD_REUSE, Step.PAGE_CACHE_REUSE)
-        return steps if repeat % 2 else steps[::-1]
+    def steps(self, moment: Moment, page_cache: bool) -> tuple[Step, ...]:
+        """What is asked on this arm at that moment."""
+        return tuple(
+            step
+            for step in Step
+            if step.moment is moment
+            and self.arm in step.arms
+            and step.tier in (*self.tiers, Tier.NONE, Tier.VRAM)
+            and (page_cache or not step.page_cache)
+        )
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What to run: each document ``repeats`` times, with floods of ``flood_tokens`` in between."""
+    """What to run: each document as often as ``knobs`` say, with ``floods`` of ``flood_tokens`` in between."""
 
     documents: tuple[Document, ...]
     source: TokenSource
     flood_tokens: int
     floods: int
-    repeats: int
-    max_tokens: int
-    chunk_tokens: int | None
-    page_cache: bool = False
+    knobs: Knobs
 
-    def requests(self, servers: Sequence[Server]) -> int:
-        """How many requests a run takes, warm-up included."""
-        rounds = self.repeats * len(self.documents) + 1
-        late = sum(len(server.steps_after_eviction(self.page_cache, 0)) for server in servers)
-        return rounds * (2 * len(servers) + late * (1 + self.floods))
+    def requests(self, targets: Sequence[Target]) -> int:
+        """How many requests a run takes, warm-up included, without a restart's."""
+        rounds = self.knobs.repeats * len(self.documents) + 1
+        late = sum(len(target.steps(Moment.EVICTED, self.knobs.page_cache)) for target in targets)
+        return rounds * (2 * len(targets) + late * (1 + self.floods))
+
+    @property
+    def requests_again(self) -> int:
+        """How many requests the part after a restart takes."""
+        return self.knobs.repeats * len(self.documents) + 1
+
+    @property
+    def warm_up(self) -> Document:
+        """Asked first in every process's life, and not counted."""
+        return self.source.document("warm-up", len(self.documents[0].token_ids))
+
+    def asked(self) -> Iterator[tuple[Document, int]]:
+        """Each document of each repeat, cold every time."""
+        for repeat in range(1, self.knobs.repeats + 1):
+            for document in self.documents:
+                yield self.source.salted(document, repeat), repeat
 
 
 class Runner:
-    """Runs an experiment on one or more servers. ``on_request`` is told what is asked next."""
+    """Runs an experiment on one or more targets. ``on_request`` is told what is asked next."""
 
-    def __init__(self, experiment: Experiment, servers: Sequence[Server], on_request: Callable[[str], None]) -> None:
+    def __init__(self, experiment: Experiment, targets: Sequence[Target], on_request: Callable[[str], None]) -> None:
         self._experiment = experiment
-        self._servers = tuple(servers)
+        self._targets = tuple(targets)
         self._on_request = on_request
         self._ids = (f"kvtiers-{number}" for number in itertools.count())
 
     def run(self) -> Iterator[Sample]:
         """Yield samples as they are taken, so that a run that breaks off keeps those it has.
 
-        Between servers the order alternates from round to round: what is compared is measured side by side.
+        Between targets the order alternates from round to round: what is compared is measured side by side.
 
         Raises:
-            LabError: from the client, the counters, the log or the engine's own end.
+            LabError: from the client, the counters, the log or a process's own end.
         """
-        experiment = self._experiment
-        for server in self._servers:
-            server.totals = read_totals(server.client)
+        self._read_totals()
         # The first round is thrown away: it pays for lazy imports, first-touch memory and cold files on every path.
-        warm_up = experiment.source.document("warm-up", len(experiment.documents[0].token_ids))
-        for _ in self._round(self._servers, warm_up, repeat=0):
+        for _ in self._round(self._targets, self._experiment.warm_up, repeat=0):
             pass
-        for repeat in range(1, experiment.repeats + 1):
-            order = self._servers if repeat % 2 else tuple(reversed(self._servers))
-            for document in experiment.documents:
-                yield from self._round(order, experiment.source.salted(document, repeat), repeat)
+        for document, repeat in self._experiment.asked():
+            yield from self._round(self._targets if repeat % 2 else self._targets[::-1], document, repeat)
 
-    def _round(self, servers: Sequence[Server], document: Document, repeat: int) -> Iterator[Sample]:
-        for step in (Step.COLD, Step.GPU_HIT):
-            for server in servers:
-                yield self._measure(server, step, document, repeat)
-        late = [server.steps_after_eviction(self._experiment.page_cache, repeat) for server in servers]
+    def run_again(self) -> Iterator[Sample]:
+        """The same documents, on processes that were started anew: what was kept across the restart?
+
+        Raises:
+            LabError: as ``run``.
+        """
+        self._read_totals()
+        for document, repeat in [(self._experiment.warm_up, 0), *self._experiment.asked()]:
+            for target in self._targets:
+                for step in target.steps(Moment.RESTARTED, page_cache=False):
+                    sample = self._measure(target, step, document, repeat)
+                    if repeat:
+                        yield sample
+
+    def _read_totals(self) -> None:
+        for target in self._targets:
+            target.totals = read_totals(target.client)
+
+    def _round(self, targets: Sequence[Target], document: Document, repeat: int) -> Iterator[Sample]:
+        page_cache = self._experiment.knobs.page_cache
+        for moment in (Moment.FIRST, Moment.AT_ONCE):
+            for target in targets:
+                for step in target.steps(moment, page_cache):
+                    yield self._measure(target, step, document, repeat)
+        late = [_alternating(target.steps(Moment.EVICTED, page_cache), repeat) for target in targets]
         for turn in range(max(map(len, late))):
-            asked = [(server, steps[turn]) for server, steps in zip(servers, late, strict=True) if turn < len(steps)]
-            for server, _ in asked:
+            asked = [(target, steps[turn]) for target, steps in zip(targets, late, strict=True) if turn < len(steps)]
+            for target, _ in asked:
                 for number in range(self._experiment.floods):
-                    self._flood(server, f"{document.name}/flood-{repeat}-{turn}-{number}")
-            for server, step in asked:
-                _settle(server, step)
-            for server, step in asked:
-                yield self._measure(server, step, document, repeat)
+                    self._flood(target, f"{document.name}/flood-{repeat}-{turn}-{number}")
+            for target, step in asked:
+                _settle(target, step)
+            for target, step in asked:
+                yield self._measure(target, step, document, repeat)
 
-    def _flood(self, server: Server, name: str) -> None:
-        self._on_request(f"{server.arm} flood")
-        server.check()
+    def _flood(self, target: Target, name: str) -> None:
+        self._on_request(f"{target.arm} flood")
+        target.check()
         flood = self._experiment.source.document(name, self._experiment.flood_tokens)
-        server.client.complete(flood.token_ids, 1, next(self._ids))
-        _, server.totals = await_deltas(server.client, server.totals)
-        self._count_chunks(server, flood)
-
-    def _measure(self, server: Server, step: Step, document: Document, repeat: int) -> Sample:
-        self._on_request(f"{server.arm} {step}")
-        server.check()
         request_id = next(self._ids)
-        completion = server.client.complete(document.token_ids, self._experiment.max_tokens, request_id)
-        counters, server.totals = await_deltas(server.client, server.totals)
-        log = server.log.request(request_id, step) if server.log else None
+        target.client.complete(flood.token_ids, 1, request_id)
+        _, target.totals = await_deltas(target.client, target.totals)
+        if target.cache_server:
+            target.cache_server.witness(request_id, None, len(flood.token_ids))
+        self._count_chunks(target, flood)
+
+    def _measure(self, target: Target, step: Step, document: Document, repeat: int) -> Sample:
+        self._on_request(f"{target.arm} {step}")
+        target.check()
+        request_id = next(self._ids)
+        completion = target.client.complete(document.token_ids, self._experiment.knobs.max_tokens, request_id)
+        counters, target.totals = await_deltas(target.client, target.totals)
+        log = target.log.request(request_id, step) if target.log else None
+        server_log, server_counters = (
+            target.cache_server.witness(request_id, step, completion.prompt_tokens)
+            if target.cache_server
+            else (None, None)
+        )
         if step is Step.COLD:
-            self._count_chunks(server, document)
+            self._count_chunks(target, document)
         return Sample(
-            arm=server.arm,
+            arm=target.arm,
             step=step,
             document=document.name,
             repeat=repeat,
             prompt_tokens=completion.prompt_tokens,
             ttft_s=completion.ttft_s,
             tpot_s=completion.tpot_s,
-            evidence=Evidence(log, counters, completion.token_ids),
+            evidence=Evidence(log, server_log, server_counters, counters, completion.token_ids),
         )
 
-    def _count_chunks(self, server: Server, document: Document) -> None:
-        if self._experiment.chunk_tokens:
-            server.chunks_stored += len(document.token_ids) // self._experiment.chunk_tokens
+    def _count_chunks(self, target: Target, document: Document) -> None:
+        target.chunks_stored += len(document.token_ids) // self._experiment.knobs.chunk_tokens
 
 
-def _settle(server: Server, step: Step) -> None:
-    """Wait for what LMCache writes behind the answers, and put its chunk files where ``step`` wants them."""
-    files = server.chunk_files
-    if files is None:
-        return
-    files.await_written(server.chunks_stored, server.check)
-    if step is Step.PAGE_CACHE_REUSE:
+def _alternating(steps: tuple[Step, ...], repeat: int) -> tuple[Step, ...]:
+    """What lies in RAM can be asked only before that is emptied; the rest takes turns."""
+    in_ram = tuple(step for step in steps if step.tier is Tier.CPU)
+    below = steps[len(in_ram) :]
+    return in_ram + (below if repeat % 2 else below[::-1])
+
+
+def _settle(target: Target, step: Step) -> None:
+    """Wait for what LMCache writes behind the answers, and leave the document's KV only in the tier of ``step``."""
+    files = target.chunk_files
+    if target.cache_server:
+        target.cache_server.await_idle(target.check)
+        if step.tier is Tier.SSD:
+            target.cache_server.clear_ram()
+    elif files:
+        files.await_written(target.chunks_stored, target.check)
+    if files and step.page_cache:
         files.enter_page_cache()
-    else:
+    elif files:
         files.leave_page_cache()
 
 
 def unequal_answers(samples: Sequence[Sample]) -> tuple[str, ...]:
     """Greedy answers to one document must be the same on every step and arm; where they are not, the KV was wrong."""
-    found = []
+    differences = []
     for (document, repeat), group in itertools.groupby(sorted(samples, key=_place), key=_place):
         first, *others = group
         for other in others:
             if other.evidence.token_ids != first.evidence.token_ids:
-                found.append(
+                differences.append(
                     f"{document}, repeat {repeat}: {other.arm} {other.step} generated other tokens than "
                     f"{first.arm} {first.step}"
                 )
-    return tuple(found)
+    return tuple(differences)
 
 
 def contradicted(samples: Sequence[Sample]) -> tuple[str, ...]:

@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import kvtiers
-from kvtiers.result.schema import SCHEMA, EngineRun, Machine, Mode, Model, Result, Sample, Settings, Versions, dump
+from kvtiers.result.schema import SCHEMA, Host, Mode, Model, ProcessRun, Result, Sample, Settings, Versions, dump
 from kvtiers.result.summary import summarize
+from kvtiers.settings.version_pairs import LMCacheMode
 from lab.errors import LabError
-from lab.measure.scenarios import Experiment, Runner, Server, contradicted, unequal_answers
+from lab.measure.scenarios import Experiment, Runner, Target, contradicted, unequal_answers
 from lab.paths import portable
 from progress import add_bar, bars
 
@@ -32,59 +33,92 @@ class Drive:
     source: str
 
 
-def collect(experiment: Experiment, servers: Sequence[Server], outcome: Outcome) -> None:
-    """Run the experiment; a fault ends it, and what was measured until then stays."""
+def collect(experiment: Experiment, targets: Sequence[Target], outcome: Outcome, *, again: bool = False) -> None:
+    """Run the experiment, or with ``again`` its part after a restart; a fault ends it, and what was measured until then
+    stays."""
     with bars() as progress:
-        bar = add_bar(progress, "requests", experiment.requests(servers))
+        bar = add_bar(progress, "requests", experiment.requests(targets) if not again else experiment.requests_again)
 
         def on_request(what: str) -> None:
             bar.note(what)
             bar.advance()
 
         try:
-            outcome.samples.extend(Runner(experiment, servers, on_request).run())
+            runner = Runner(experiment, targets, on_request)
+            outcome.samples.extend(runner.run_again() if again else runner.run())
         except LabError as error:
-            outcome.problems.append(portable(str(_cause(error, servers))))
+            outcome.problems.append(portable(str(_cause(error, targets))))
 
 
-def _cause(error: LabError, servers: Sequence[Server]) -> LabError:
-    """A dead engine is the cause of whatever its client noticed first."""
+def _cause(error: LabError, targets: Sequence[Target]) -> LabError:
+    """A dead process is the cause of whatever its client noticed first."""
     try:
-        for server in servers:
-            server.check()
+        for target in targets:
+            target.check()
     except LabError as death:
         return death
     return error
+
+
+def settings(
+    experiment: Experiment,
+    *,
+    pool_tokens: int,
+    block_tokens: int,
+    chunk_tokens: int | None = None,
+    threads: int | None = None,
+    direct_io: bool | None = None,
+    l1_gib: float | None = None,
+) -> Settings:
+    """The knobs of an experiment beside what its engine made of them; None where that does not tell."""
+    knobs = experiment.knobs
+    return Settings(
+        pool_tokens=pool_tokens,
+        block_tokens=block_tokens,
+        chunk_tokens=chunk_tokens,
+        documents=tuple(document.name for document in experiment.documents),
+        document_tokens=tuple(len(document.token_ids) for document in experiment.documents),
+        flood_tokens=experiment.flood_tokens,
+        repeats=knobs.repeats,
+        max_tokens=knobs.max_tokens,
+        seed=knobs.seed,
+        threads=threads,
+        direct_io=direct_io,
+        l1_gib=l1_gib,
+    )
 
 
 def assemble(
     outcome: Outcome,
     *,
     mode: Mode,
+    lmcache_mode: LMCacheMode | None,
     versions: Versions,
-    machine: Machine,
+    host: Host,
     model: Model,
     settings: Settings,
-    engines: Sequence[EngineRun],
-    drive: Drive | None,
+    processes: Sequence[ProcessRun] = (),
+    drive: Drive | None = None,
 ) -> Result:
     """The result: valid only when nothing broke and every sample is what its name says."""
     samples = outcome.samples
     problems = (*outcome.problems, *contradicted(samples), *unequal_answers(samples))
+    bandwidth = (drive.gb_per_s, drive.source) if drive else (None, "")
     return Result(
         schema=SCHEMA,
         valid=not problems,
         problems=problems,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         mode=mode,
+        lmcache_mode=lmcache_mode,
         versions=versions,
-        machine=machine,
+        machine=host,
         model=model,
         settings=settings,
-        engines=tuple(engines),
+        processes=tuple(processes),
         samples=tuple(samples),
-        summary=summarize(
-            samples, model.kv_bytes_per_token, drive.gb_per_s if drive else None, drive.source if drive else ""
+        summaries=tuple(
+            summarize(samples, document, model.kv_bytes_per_token, *bandwidth) for document in settings.documents
         ),
     )
 

@@ -1,4 +1,4 @@
-"""What a person sees: the table, the verdict, the chart."""
+"""What a person sees: the table, what it says, the chart."""
 
 from pathlib import Path
 
@@ -6,62 +6,58 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from kvtiers.result.evidence import Step
-from kvtiers.result.schema import Arm, Mode, Result, Sample, StepSummary, Summary
+from kvtiers.result.compare import spread_text
+from kvtiers.result.schema import Mode, Result, Sample, StepSummary, Summary
+from kvtiers.result.steps import Arm, Step
 from kvtiers.units import format_bytes, format_seconds
+from kvtiers.words import text
+from lab.report.documents import parts_text
 
-_ARM_NAMES = {Arm.LMCACHE: "with LMCache", Arm.CONTROL: "control"}
-_STEP_NAMES = {
-    Step.COLD: "cold",
-    Step.GPU_HIT: "GPU hit",
-    Step.SSD_REUSE: "SSD reuse",
-    Step.PAGE_CACHE_REUSE: "page cache",
-    Step.EVICTED_RECOMPUTE: "evicted",
-}
+_LANGUAGE = "en"
 
 
 def show(result: Result, console: Console) -> None:
-    """Print the run: machine, table with evidence, verdict, problems."""
+    """Print the run: machine, table with evidence, what it says, problems."""
     console.print(_headline(result), soft_wrap=True)
-    console.print(_table(result))
-    for line in verdict(result):
-        console.print(line, soft_wrap=True)
+    for summary in result.summaries:
+        console.print(_table(result, summary))
+        for line in sentences(result, summary):
+            console.print(line, soft_wrap=True)
+    if result.mode is Mode.URL and not any(sample.evidence.moved for sample in result.samples):
+        console.print(_say("no_log"), soft_wrap=True)
     if not result.valid:
-        console.print("\n[bold red]NOT VALID[/]: this run proves nothing.", soft_wrap=True)
+        console.print(f"\n[bold red]{_say('not_valid')}", soft_wrap=True)
         for problem in result.problems:
             console.print(f"  - {problem}", markup=False, soft_wrap=True)
 
 
-def verdict(result: Result) -> list[str]:
-    """What the numbers say, one sentence a line."""
-    summary, lines = result.summary, []
-    if summary.cold_over_ssd_reuse:
-        gain = f"Reuse from SSD is {summary.cold_over_ssd_reuse:.1f}x faster to the first token than cold"
-        if summary.evicted_recompute_over_ssd_reuse:
-            gain += f", and {summary.evicted_recompute_over_ssd_reuse:.1f}x faster than the same step without LMCache"
-        lines.append(gain + ".")
-    if summary.cold_over_gpu_hit:
-        lines.append(f"A hit in the engine's own cache is {summary.cold_over_gpu_hit:.1f}x faster than cold.")
+def sentences(result: Result, summary: Summary) -> list[str]:
+    """What the numbers of a document say, one sentence a line."""
+    cold = summary.step(Arm.LMCACHE, Step.COLD)
+    rows = [row for row in summary.steps if row.arm is Arm.LMCACHE and row.step is not Step.COLD]
+    lines = [
+        _say("faster", step=_name(f"step.{row.step}"), ratio=cold.ttft.median_s / row.ttft.median_s)
+        for row in rows
+        if cold
+    ]
+    if summary.evicted_recompute_over_ssd_reuse:
+        lines.append(_say("worth", ratio=summary.evicted_recompute_over_ssd_reuse))
     drive, memory = summary.step(Arm.LMCACHE, Step.SSD_REUSE), summary.step(Arm.LMCACHE, Step.PAGE_CACHE_REUSE)
     if drive and memory:
-        more = 100 * (drive.ttft.median_s / memory.ttft.median_s - 1)
-        lines.append(f"Reuse from the drive takes {more:+.0f} % against the same answered by the page cache.")
+        lines.append(_say("page_cache", percent=100 * (drive.ttft.median_s / memory.ttft.median_s - 1)))
     lines += _price_of_storing(summary)
-    if summary.reuse_parts:
-        parts = summary.reuse_parts
-        lines.append(
-            f"Of a typical reuse, LMCache's read and copy took {format_seconds(parts.retrieve_s)}; the other "
-            f"{format_seconds(parts.rest_s)} went to the {parts.tail_tokens} tokens that no full chunk covers, and to "
-            "scheduling."
-        )
+    lines += [parts_text(parts, _LANGUAGE, _tokens_of(result, summary)) for parts in summary.reuse_parts]
     if summary.ceiling:
+        ceiling = summary.ceiling
         lines.append(
-            f"The drive ({summary.ceiling.drive_gb_per_s:.2f} GB/s, {summary.ceiling.drive_source}) alone would allow "
-            f"{summary.ceiling.speedup:.0f}x: effective-bandwidth discount "
-            f"{summary.ceiling.effective_bandwidth_discount:.2f}."
+            _say(
+                "ceiling",
+                drive=ceiling.drive_gb_per_s,
+                source=ceiling.drive_source,
+                speedup=ceiling.speedup,
+                discount=ceiling.effective_bandwidth_discount,
+            )
         )
-    if result.mode is Mode.URL and not any(sample.evidence.log for sample in result.samples):
-        lines.append("Evidence is from /metrics alone: no log was given, so LMCache's own account is missing.")
     return lines
 
 
@@ -69,40 +65,36 @@ def _price_of_storing(summary: Summary) -> list[str]:
     cold, control = summary.step(Arm.LMCACHE, Step.COLD), summary.step(Arm.CONTROL, Step.COLD)
     if cold is None or not summary.store_s:
         return []
-    share = 100 * summary.store_s / cold.ttft.median_s
-    said = f"{format_seconds(summary.store_s)} ({share:.1f} % of cold) by LMCache's own account"
+    price = {"cost": format_seconds(summary.store_s), "percent": 100 * summary.store_s / cold.ttft.median_s}
     if control is None:
-        return [f"The price of storing, which every miss pays: {said}."]
-    difference = 100 * (cold.ttft.median_s / control.ttft.median_s - 1)
-    line = (
-        f"The price of storing, which every miss pays: {said}; cold with LMCache against without: {difference:+.1f} %"
-    )
-    if cold.ttft.min_s <= control.ttft.max_s:
-        line += ", which is within noise here"
-    return [line + "."]
+        return [_say("price", **price)]
+    key = "price_in_noise" if cold.ttft.min_s <= control.ttft.max_s else "price_against_control"
+    return [_say(key, **price, difference=100 * (cold.ttft.median_s / control.ttft.median_s - 1))]
 
 
 def save_chart(result: Result, path: Path) -> None:
     """Medians with min and max as a PNG, one bar a step, evidence written beside it."""
     from matplotlib.figure import Figure  # noqa: PLC0415  it takes a second to import and only this needs it
 
-    rows = result.summary.steps
+    rows = [(summary, row) for summary in result.summaries for row in summary.steps]
     figure = Figure(figsize=(8, 0.55 * len(rows) + 1.4), layout="constrained")
     axes = figure.subplots()
-    medians = [row.ttft.median_s * 1000 for row in rows]
-    below = [(row.ttft.median_s - row.ttft.min_s) * 1000 for row in rows]
-    above = [(row.ttft.max_s - row.ttft.median_s) * 1000 for row in rows]
-    colours = ["#0072B2" if row.arm is Arm.LMCACHE else "#E69F00" for row in rows]
-    axes.barh([_label(row) for row in rows], medians, xerr=[below, above], color=colours, capsize=3)
-    for position, (row, median) in enumerate(zip(rows, medians, strict=True)):
+    medians = [row.ttft.median_s * 1000 for _, row in rows]
+    below = [(row.ttft.median_s - row.ttft.min_s) * 1000 for _, row in rows]
+    above = [(row.ttft.max_s - row.ttft.median_s) * 1000 for _, row in rows]
+    colours = ["#0072B2" if row.arm is Arm.LMCACHE else "#E69F00" for _, row in rows]
+    axes.barh(range(len(rows)), medians, xerr=[below, above], color=colours, capsize=3)
+    several = len(result.summaries) > 1
+    axes.set_yticks(range(len(rows)), [_label(row, summary.document if several else "") for summary, row in rows])
+    for position, ((summary, row), median) in enumerate(zip(rows, medians, strict=True)):
         axes.annotate(
-            f"  {median:,.0f} ms  ({_evidence_words(result, row)})",
+            f"  {median:,.0f} ms  ({_evidence_words(result, summary, row)})",
             (row.ttft.max_s * 1000, position),
             va="center",
             fontsize=9,
         )
     axes.invert_yaxis()
-    axes.set_xlim(0, max((row.ttft.max_s for row in rows), default=1) * 1000 * 1.55)
+    axes.set_xlim(0, max((row.ttft.max_s for _, row in rows), default=1) * 1000 * 1.55)
     axes.set_xlabel("TTFT, ms: median, min to max")
     axes.set_title(
         f"{result.model.name}, {max(result.settings.document_tokens)} tokens, pool {result.settings.pool_tokens} tokens"
@@ -123,52 +115,73 @@ def _headline(result: Result) -> str:
     return f"[bold]{what}[/] on {where}; {machine.drive} ({machine.file_system}); {engine}"
 
 
-def _table(result: Result) -> Table:
-    table = Table(
-        title=f"Time to first token, repeats: {result.settings.repeats}", title_justify="left", box=box.SIMPLE
-    )
-    table.add_column("step", no_wrap=True)
-    for name in ("median", "min to max", "per token"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("evidence, tokens", no_wrap=True)
+def _table(result: Result, summary: Summary) -> Table:
+    """Figures keep their width; only the evidence folds where a line is too short."""
+    tokens = _tokens_of(result, summary)
+    title = _say("table", document=summary.document, tokens=tokens, repeats=result.settings.repeats)
+    table = Table(title=title, title_justify="left", box=box.SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(_say("step"), no_wrap=True)
+    for name in ("median", "range", "per_token"):
+        table.add_column(_say(name), justify="right", no_wrap=True)
+    table.add_column(_say("evidence"), overflow="fold")
     for arm in Arm:
-        rows = [row for row in result.summary.steps if row.arm is arm]
+        rows = [row for row in summary.steps if row.arm is arm]
         if rows:
-            table.add_row(f"[bold]{_ARM_NAMES[arm]}[/]")
+            table.add_row(f"[bold]{_name(f'arm.{arm}')}[/]")
         for row in rows:
             table.add_row(
-                f"  {_STEP_NAMES[row.step]}",
+                " " + _name(f"step.{row.step}"),
                 format_seconds(row.ttft.median_s),
-                f"{row.ttft.min_s * 1000:.0f} to {row.ttft.max_s * 1000:.0f} ms",
+                spread_text(row.ttft),
                 format_seconds(row.tpot.median_s),
-                _evidence_words(result, row),
+                _evidence_words(result, summary, row),
             )
     return table
 
 
-def _label(row: StepSummary) -> str:
-    return f"{_STEP_NAMES[row.step]}\n{_ARM_NAMES[row.arm]}"
+def _tokens_of(result: Result, summary: Summary) -> int:
+    return dict(zip(result.settings.documents, result.settings.document_tokens, strict=True))[summary.document]
 
 
-def _evidence_words(result: Result, row: StepSummary) -> str:
+def _label(row: StepSummary, document: str) -> str:
+    return "\n".join(filter(None, (_name(f"step.{row.step}"), _name(f"arm.{row.arm}"), document)))
+
+
+def _evidence_words(result: Result, summary: Summary, row: StepSummary) -> str:
     """The evidence of the step's samples, once where they agree, as a range where they do not."""
-    samples = [sample for sample in result.samples if (sample.arm, sample.step) == (row.arm, row.step)]
-    return "  ".join(f"{name} {_range(values)}" for name, values in _tokens(samples).items())
+    samples = [
+        sample
+        for sample in result.samples
+        if (sample.arm, sample.step, sample.document) == (row.arm, row.step, summary.document)
+    ]
+    return " ".join(f"{name} {_range(values)}" for name, values in _tokens(samples).items())
 
 
 def _tokens(samples: list[Sample]) -> dict[str, list[int]]:
-    logs = [sample.evidence.log for sample in samples]
-    if all(logs):
+    evidence = [sample.evidence for sample in samples]
+    if all(each.log for each in evidence):
+        logs = [each.log for each in evidence if each.log]
         return {
-            "C": [log.computed_tokens for log in logs if log],
-            "H": [log.hit_tokens for log in logs if log],
-            "L": [log.need_to_load_tokens for log in logs if log],
+            "C": [log.computed_tokens for log in logs],
+            "H": [log.hit_tokens for log in logs],
+            "L": [log.need_to_load_tokens for log in logs],
         }
-    return {
-        "own": [sample.evidence.counters.own_hits for sample in samples],
-        "external": [sample.evidence.counters.external_hits for sample in samples],
-    }
+    own = {"own": [each.counters.own_hits for each in evidence]}
+    external = [each.counters.external_hits for each in evidence]
+    if not all(each.server_counters for each in evidence):
+        return own | {"external": external}
+    counters = [each.server_counters for each in evidence if each.server_counters]
+    tiers = {"L1": [each.l1_hits for each in counters], "L2": [each.l2_hits for each in counters]}
+    return own | tiers | {"loaded": external}
 
 
 def _range(values: list[int]) -> str:
     return str(values[0]) if len(set(values)) == 1 else f"{min(values)}-{max(values)}"
+
+
+def _say(key: str, **values: object) -> str:
+    return text(f"report.{key}", _LANGUAGE, values)
+
+
+def _name(key: str) -> str:
+    return text(key, _LANGUAGE, {})

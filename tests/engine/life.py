@@ -9,14 +9,17 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kvtiers.result.evidence import RequestLog, Step
+from kvtiers.result.evidence import RequestLog
+from kvtiers.result.steps import Step
+from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.settings.wiring import Plan, lmcache_environment, settings
-from lab.engines.launch import Knobs, Launch
+from lab.engines.launch import Launch
 from lab.engines.ports import reserved_ports
 from lab.engines.presets import PRESETS
-from lab.engines.process import Engine, wait_until_healthy
+from lab.engines.process import Process, wait_until_healthy
 from lab.judge.engine_log import EngineLog
-from lab.local_run import Directories, LocalRun, launches, pool_of
+from lab.knobs import Knobs
+from lab.launches import Directories, LocalRun, launches, pool_of
 from lab.measure.chunks import run_directory
 from lab.measure.client import Client, RequestError
 from lab.measure.documents import TokenSource, ordinary_ids
@@ -54,7 +57,7 @@ class Answer:
 class Life:
     """One engine, and the directory it keeps chunks in."""
 
-    engine: Engine
+    engine: Process
     client: Client
     directory: Path
     chunks: dict[str, list[Path]] = field(default_factory=dict)
@@ -132,12 +135,12 @@ def alive(logs: Path, wanted: dict[Path, Sequence[Change]]) -> Iterator[list[Lif
         sockets = stack.enter_context(run_directory(Path(tempfile.gettempdir())))
         ports = stack.enter_context(reserved_ports(len(wanted)))
         lives = []
-        run = LocalRun(PRESETS["tiny"], Knobs(control=False))
+        run = LocalRun(PRESETS["tiny"], Knobs(control=False), lmcache_mode=LMCacheMode.IN_PROCESS)
         for port, (directory, changes) in zip(ports, wanted.items(), strict=True):
             (launch,) = launches(run, pool_of(run), Directories(directory, sockets), [port], direct_io=False)
             for change in changes:
                 launch = change(launch)
-            engine = stack.enter_context(Engine(launch, logs / f"{directory.name}.log"))
+            engine = stack.enter_context(Process(launch, logs / f"{directory.name}.log"))
             client = Client(engine.url, run.preset.name)
             stack.callback(client.close)
             lives.append(Life(engine, client, directory))

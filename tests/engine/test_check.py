@@ -10,13 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from kvtiers.result.schema import Arm
-from lab.engines.launch import Knobs, Launch
+from kvtiers.result.schema import Program
+from kvtiers.result.steps import Arm
+from kvtiers.settings.version_pairs import LMCacheMode
+from lab.engines.launch import Launch
 from lab.engines.ports import reserved_ports
 from lab.engines.presets import PRESETS
-from lab.engines.process import Engine
-from lab.judge.check import Check, Point, State, run_check
-from lab.local_run import DEFAULT_CACHE_ROOT, Directories, LocalRun, launches, pool_of, running
+from lab.engines.process import Process
+from lab.judge.check import Check, run_check
+from lab.judge.points import Point, State
+from lab.knobs import Knobs
+from lab.launches import DEFAULT_CACHE_ROOT, Directories, LocalRun, launches, pool_of, running
 from lab.measure.chunks import run_directory
 
 pytestmark = pytest.mark.engine
@@ -26,26 +30,35 @@ Fault = Callable[[Arms], Launch]
 
 
 @contextmanager
-def engine(fault: Fault, logs: Path) -> Iterator[Engine]:
-    wanted = LocalRun(PRESETS["tiny"], Knobs())
+def alive(fault: Fault, logs: Path) -> Iterator[list[Process]]:
+    mode = LMCacheMode.MP if fault is beside_a_server else LMCacheMode.IN_PROCESS
+    wanted = LocalRun(PRESETS["tiny"], Knobs(), lmcache_mode=mode)
     with (
         run_directory(DEFAULT_CACHE_ROOT) as chunks,
         run_directory(Path(tempfile.gettempdir())) as sockets,
-        reserved_ports(len(wanted.arms)) as ports,
+        reserved_ports(wanted.ports) as ports,
     ):
         planned = launches(wanted, pool_of(wanted), Directories(chunks, sockets), ports, direct_io=False)
-        with running([fault({launch.arm: launch for launch in planned})], logs, START_TIMEOUT_S) as (started,):
+        servers = [launch for launch in planned if launch.program is Program.SERVER]
+        engines = {launch.arm: launch for launch in planned if launch.program is Program.ENGINE}
+        with running([*servers, fault(engines)], logs, START_TIMEOUT_S) as started:
             yield started
 
 
 @cache
 def points(fault: Fault) -> dict[str, Point]:
     """Each engine is started once, whichever test asks first."""
-    with tempfile.TemporaryDirectory() as logs, engine(fault, Path(logs)) as started:
-        return {point.name: point for point in run_check(Check(started.url, started.log_path))}
+    with tempfile.TemporaryDirectory() as logs, alive(fault, Path(logs)) as (*servers, engine):
+        server = servers[0].url if servers else None
+        log = servers[0].log_path if servers else engine.log_path
+        return {point.name: point for point in run_check(Check(engine.url, log, server=server))}
 
 
 def as_it_is(planned: Arms) -> Launch:
+    return planned[Arm.LMCACHE]
+
+
+def beside_a_server(planned: Arms) -> Launch:
     return planned[Arm.LMCACHE]
 
 
@@ -66,9 +79,17 @@ def disk_limit_0(planned: Arms) -> Launch:
     return replace(launch, environment=launch.environment | {"LMCACHE_MAX_LOCAL_DISK_SIZE": "0"})
 
 
+@pytest.mark.parametrize("fault", [as_it_is, beside_a_server])
 @pytest.mark.parametrize("name", ["connector", "own cache", "tier", "changed token", "answers", "log"])
-def test_the_labs_own_engine_passes(name: str) -> None:
-    assert points(as_it_is)[name].state is State.OK, points(as_it_is)[name]
+def test_the_labs_own_engines_pass(fault: Fault, name: str) -> None:
+    assert points(fault)[name].state is State.OK, points(fault)[name]
+
+
+def test_lmcaches_server_says_which_tier_answered() -> None:
+    found = points(beside_a_server)
+    assert found["server"].state is State.OK, found
+    assert "engines registered: 1" in found["server"].what
+    assert "3,840 out of its RAM (L1), 0 from below (L2)" in found["tier"].what
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from kvtiers.result.evidence import Step
+from kvtiers.result.steps import Step
 from kvtiers.settings.wiring import Plan, Wiring
-from lab.local_run import DEFAULT_CACHE_ROOT
+from lab.launches import DEFAULT_CACHE_ROOT
 from lab.measure.chunks import run_directory
 from tests.engine.life import CHUNK_BYTES, CHUNKS, FLOODS, HELD_TOKENS, Answer, alive, connector, wired
 

@@ -13,7 +13,8 @@ import pytest
 
 from lab.cli import app
 from lab.errors import LabError
-from lab.judge.check import Check, Point, State, run_check
+from lab.judge.check import Check, run_check
+from lab.judge.points import Point, State
 from lab.measure.client import Client, RequestError
 
 KEY = "the-key"

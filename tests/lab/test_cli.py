@@ -8,7 +8,7 @@ import pytest
 
 from kvtiers.result.schema import dump
 from lab.paths import REPOSITORY
-from tests.core.builders import evidence, result, with_sample
+from tests.core.builders import mp_evidence, result, with_sample
 
 
 def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -37,13 +37,13 @@ def test_show_prints_the_table_and_the_verdict(tmp_path: Path) -> None:
     file.write_text(dump(result()))
     done = lab("show", str(file))
     assert done.returncode == 0
-    assert "C 0  H 1280  L 1280" in done.stdout
-    assert "11.2x faster to the first token than cold" in done.stdout
+    assert "own 0 L1 0 L2 1280 loaded 1280" in done.stdout
+    assert "SSD reuse: 11.2x faster to the first token than cold" in done.stdout
 
 
 def test_a_corrupt_result_is_one_message(tmp_path: Path) -> None:
     file = tmp_path / "latest.json"
-    for text in ("{", dump(result())[:500], dump(with_sample(0, evidence=evidence(result().samples[1].step)))):
+    for text in ("{", dump(result())[:500], dump(with_sample(0, evidence=mp_evidence(result().samples[1].step)))):
         file.write_text(text)
         done = lab("show", str(file))
         assert done.returncode == 1
@@ -61,7 +61,9 @@ def test_a_corrupt_result_is_one_message(tmp_path: Path) -> None:
         (("run", "--drive-gb-per-s", "-1"), "--drive-gb-per-s must be a number above 0"),
         (("run", "--url", "http://127.0.0.1:9", "--preset", "tiny"), "do not go with it"),
         (("run", "--url", "http://127.0.0.1:9", "--page-cache"), "do not go with it"),
-        (("run", "--log", "engine.log"), "--log is the log of a server named by --url"),
+        (("run", "--log", "engine.log"), "--server and --log go with --url"),
+        (("run", "--server", "http://127.0.0.1:9"), "--server and --log go with --url"),
+        (("run", "--restart", "--wiring", "in-process"), "--restart needs --wiring mp"),
         (("run", "--url", "http://127.0.0.1:9"), "no answer from http://127.0.0.1:9"),
         (("show", "/nowhere/latest.json"), "cannot read /nowhere/latest.json"),
     ],

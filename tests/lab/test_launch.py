@@ -6,18 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from kvtiers.result.schema import Arm
-from lab.engines.launch import Knobs, Launch, flood_tokens, pool_for
+from kvtiers.result.steps import Arm
+from kvtiers.settings import mp
+from kvtiers.settings.version_pairs import LMCacheMode
+from kvtiers.units import GIB
+from lab.engines.launch import Launch, mp_mode
 from lab.engines.presets import PRESETS, choose
 from lab.errors import LabError
-from lab.local_run import LocalRun, dry_run
+from lab.knobs import Knobs, pool_for
+from lab.launches import LocalRun, dry_run, pool_of, storage_for
 from lab.paths import ENGINES, engine_python
 
-TELEMETRY_OFF = {"DO_NOT_TRACK": "1", "VLLM_NO_USAGE_STATS": "1", "LMCACHE_TRACK_USAGE": "false"}
+TELEMETRY_OFF = {"DO_NOT_TRACK": "1", "LMCACHE_TRACK_USAGE": "false"}
+_HARMLESS = ("LMCACHE_TRACK_USAGE", "LMCACHE_DISABLE_BANNER")
 
 
-def _launches(preset: str) -> tuple[Launch, Launch]:
-    lmcache, control = dry_run(LocalRun(PRESETS[preset], Knobs()))
+def _launches(preset: str, mode: LMCacheMode = LMCacheMode.MP) -> tuple[Launch, Launch]:
+    lmcache, control = dry_run(LocalRun(PRESETS[preset], Knobs(), lmcache_mode=mode))[-2:]
     return lmcache, control
 
 
@@ -25,9 +30,10 @@ def _option(launch: Launch, name: str) -> str:
     return launch.command[launch.command.index(name) + 1]
 
 
+@pytest.mark.parametrize("mode", LMCacheMode)
 @pytest.mark.parametrize("preset", PRESETS)
-def test_both_arms_differ_in_lmcache_and_the_port_and_in_nothing_else(preset: str) -> None:
-    lmcache, control = _launches(preset)
+def test_both_arms_differ_in_lmcache_and_the_port_and_in_nothing_else(preset: str, mode: LMCacheMode) -> None:
+    lmcache, control = _launches(preset, mode)
     assert (lmcache.arm, control.arm) == (Arm.LMCACHE, Arm.CONTROL)
     assert _option(lmcache, "--port") == "8100"
     assert _option(control, "--port") == "8101"
@@ -39,16 +45,40 @@ def test_both_arms_differ_in_lmcache_and_the_port_and_in_nothing_else(preset: st
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_every_engine_binds_to_loopback_says_nothing_to_anybody_and_hashes_alike(preset: str) -> None:
-    for launch in _launches(preset):
+def test_every_process_binds_to_loopback_and_says_nothing_to_anybody(preset: str) -> None:
+    server, *engines = dry_run(LocalRun(PRESETS[preset], Knobs()))
+    for launch in (server, *engines):
         assert _option(launch, "--host") == "127.0.0.1"
         assert launch.environment.items() >= TELEMETRY_OFF.items()
-        assert launch.environment["PYTHONHASHSEED"] == "0"
+    assert _option(server, "--http-host") == "127.0.0.1"
+    assert all(engine.environment["VLLM_NO_USAGE_STATS"] == "1" for engine in engines)
+    assert all(engine.environment["PYTHONHASHSEED"] == "0" for engine in engines)
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_lmcache_keeps_to_the_ssd_so_that_a_hit_can_come_from_nowhere_else(preset: str) -> None:
-    environment = _launches(preset)[0].environment
+def test_the_server_runs_as_plan_writes_it_with_ram_and_the_drive_under_test(preset: str) -> None:
+    run = LocalRun(PRESETS[preset], Knobs())
+    server, lmcache, _ = dry_run(run)
+    storage = storage_for(run, pool_of(run), Path("/RUN/chunks"), direct_io=True)
+    mode = mp_mode(run.preset, storage, 256, port=8103, http_port=8102)
+    assert list(server.command[1:]) == mp.server_command(mode)[1:]
+    assert list(lmcache.command[-2:]) == mp.vllm_arguments(mode)
+    adapter = json.loads(_option(server, "--l2-adapter"))
+    assert adapter == {"type": "fs", "base_path": "/RUN/chunks", "use_odirect": True}
+    assert not [name for name in lmcache.environment if name.startswith("LMCACHE_") and name not in _HARMLESS]
+
+
+def test_an_engine_without_a_gpu_shares_memory_with_the_server_and_is_not_patched() -> None:
+    server, lmcache, _ = dry_run(LocalRun(PRESETS["tiny"], Knobs()))
+    assert _option(server, "--supported-transfer-mode") == "auto"
+    assert _option(server, "--shm-name") == "chunks"
+    assert json.loads(_option(lmcache, "--kv-transfer-config"))["kv_connector"] == "LMCacheMPConnector"
+    assert "PYTHONPATH" not in lmcache.environment
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_inside_the_engine_lmcache_keeps_to_the_ssd_so_that_a_hit_can_come_from_nowhere_else(preset: str) -> None:
+    environment = _launches(preset, LMCacheMode.IN_PROCESS)[0].environment
     assert environment["LMCACHE_LOCAL_CPU"] == "false"
     assert environment["LMCACHE_LOCAL_DISK"].startswith("file:///")
     assert float(environment["LMCACHE_MAX_LOCAL_DISK_SIZE"]) >= 1
@@ -69,7 +99,7 @@ def test_lmcache_keeps_to_the_ssd_so_that_a_hit_can_come_from_nowhere_else(prese
 def test_the_pool_is_cut_to_the_same_tokens_whatever_the_block(
     preset: str, model: str, blocks: str, block_size: str, connector: str
 ) -> None:
-    lmcache, control = _launches(preset)
+    lmcache, control = _launches(preset, LMCacheMode.IN_PROCESS)
     for launch in (lmcache, control):
         assert _option(launch, "--model").endswith(model)
         assert _option(launch, "--num-gpu-blocks-override") == blocks
@@ -80,12 +110,12 @@ def test_the_pool_is_cut_to_the_same_tokens_whatever_the_block(
     assert transfer["kv_load_failure_policy"] == "recompute"
 
 
-def test_the_cpu_engine_uses_our_connector_the_same_threads_and_no_network() -> None:
+def test_the_cpu_engine_uses_the_same_threads_and_no_network() -> None:
     lmcache, control = _launches("tiny")
-    assert lmcache.environment["PYTHONPATH"] == str(ENGINES / "cpu")
     assert lmcache.command[0] == str(engine_python("cpu"))
     assert lmcache.environment["OMP_NUM_THREADS"] == control.environment["OMP_NUM_THREADS"]
     assert lmcache.environment["HF_HUB_OFFLINE"] == "1"
+    assert _launches("tiny", LMCacheMode.IN_PROCESS)[0].environment["PYTHONPATH"] == str(ENGINES / "cpu")
 
 
 def test_the_gpu_engine_may_download_its_model() -> None:
@@ -102,14 +132,24 @@ def test_settings_of_the_shell_do_not_leak_into_the_experiment() -> None:
 
 
 def test_with_the_page_cache_lmcache_reads_and_writes_through_it() -> None:
-    direct, cached = (dry_run(LocalRun(PRESETS["tiny"], Knobs(page_cache=wanted)))[0] for wanted in (False, True))
-    assert json.loads(cached.environment["LMCACHE_EXTRA_CONFIG"]) == {"use_odirect": False}
-    limits = [float(launch.environment["LMCACHE_MAX_LOCAL_DISK_SIZE"]) for launch in (direct, cached)]
-    assert limits == sorted(limits)
+    knobs = Knobs(page_cache=True)
+    server = dry_run(LocalRun(PRESETS["tiny"], knobs))[0]
+    assert json.loads(_option(server, "--l2-adapter"))["use_odirect"] is False
+    inside = dry_run(LocalRun(PRESETS["tiny"], knobs, lmcache_mode=LMCacheMode.IN_PROCESS))[0]
+    assert json.loads(inside.environment["LMCACHE_EXTRA_CONFIG"]) == {"use_odirect": False}
 
 
-def test_no_control_means_one_engine() -> None:
-    assert len(dry_run(LocalRun(PRESETS["tiny"], Knobs(control=False)))) == 1
+def test_no_control_means_a_server_and_one_engine() -> None:
+    names = [launch.name for launch in dry_run(LocalRun(PRESETS["tiny"], Knobs(control=False)))]
+    assert names == ["LMCache server", "lmcache engine"]
+
+
+@pytest.mark.parametrize("tokens", [1330, 2600])
+def test_the_servers_ram_holds_a_round_below_the_share_at_which_it_evicts(tokens: int) -> None:
+    run = LocalRun(PRESETS["tiny"], Knobs(document_tokens=tokens))
+    pool = pool_of(run)
+    held = (tokens + 2 * pool.flood_tokens(tokens)) * pool.kv_bytes_per_token
+    assert held < 0.8 * GIB * storage_for(run, pool, Path("/RUN"), direct_io=True).l1_gib
 
 
 @pytest.mark.parametrize(
@@ -137,7 +177,7 @@ def test_knobs_that_cannot_work_are_explained(changes: dict[str, int], message: 
 @pytest.mark.parametrize("document", [300, 1330, 2600])
 def test_two_floods_are_at_least_the_pool(document: int) -> None:
     pool = pool_for(replace(Knobs(), document_tokens=document), 128, 16384)
-    flood = flood_tokens(document, pool)
+    flood = pool.flood_tokens(document)
     assert 2 * flood >= pool.tokens
     assert flood < pool.tokens
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from kvtiers.result.schema import Arm
-from lab.engines.launch import HOST, Knobs, Launch
+from lab.engines.launch import HOST
 from lab.engines.ports import reserved_ports
 from lab.engines.presets import PRESETS
 from lab.errors import LabError
-from lab.local_run import LocalRun, dry_run, engine_groups, pool_of
+from lab.knobs import Knobs
+from lab.launches import LocalRun, dry_run, pool_of, process_groups
 from machine import memory
 
 TINY = LocalRun(PRESETS["tiny"], Knobs())
@@ -36,21 +36,28 @@ def test_a_port_that_is_asked_for_and_taken_is_named() -> None:
 
 
 def test_a_port_that_is_asked_for_is_the_first_of_the_arms() -> None:
-    assert [launch.port for launch in dry_run(replace(TINY, port=9000))] == [9000, 9001]
+    assert [launch.port for launch in dry_run(replace(TINY, port=9000))] == [9002, 9000, 9001]
 
 
 @pytest.mark.parametrize(
-    ("room_gib", "together"), [(8, [[Arm.LMCACHE, Arm.CONTROL]]), (3, [[Arm.LMCACHE], [Arm.CONTROL]])]
+    ("room_gib", "together"),
+    [
+        (8, [["LMCache server", "lmcache engine", "control engine"]]),
+        (3, [["LMCache server", "lmcache engine"], ["control engine"]]),
+    ],
 )
 def test_arms_run_one_after_the_other_where_memory_does_not_hold_both(
-    room_gib: int, together: list[list[Arm]], monkeypatch: pytest.MonkeyPatch
+    room_gib: int, together: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "available_memory_bytes", lambda: room_gib * memory.GIB)
-    groups = engine_groups(TINY.preset, pool_of(TINY), dry_run(TINY))
-    assert [[launch.arm for launch in group] for group in groups] == together
+    together_now = process_groups(TINY.preset, pool_of(TINY), 0.5, dry_run(TINY))
+    assert [[launch.name for launch in group] for group in together_now] == together
 
 
 def test_on_a_gpu_there_is_one_engine_at_a_time() -> None:
     wanted = LocalRun(PRESETS["qwen3-0.6b"], Knobs())
-    planned: list[Launch] = dry_run(wanted)
-    assert engine_groups(wanted.preset, pool_of(wanted), planned) == [[launch] for launch in planned]
+    server, lmcache, control = dry_run(wanted)
+    assert process_groups(wanted.preset, pool_of(wanted), 0.5, [server, lmcache, control]) == [
+        [server, lmcache],
+        [control],
+    ]

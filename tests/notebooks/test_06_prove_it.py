@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from kvtiers.ledger import costs
-from kvtiers.result.evidence import Step
 from kvtiers.result.schema import dump
+from kvtiers.result.steps import Step
 from kvtiers.result.summary import summarize
 from tests.core import builders
 from tests.notebooks.conftest import NOTEBOOKS, Runner
@@ -31,7 +31,7 @@ def test_shows_the_evidence_of_every_sample(run: Runner) -> None:
 
 def test_shows_a_run_with_the_page_cache(run: Runner, language: str) -> None:
     result = (REAL_LOG.parent / "cpu-tiny-page-cache.json").read_bytes()
-    named = {"en": "back from the page cache", "zh-TW": "從分頁快取載回"}
+    named = {"en": "page cache, with LMCache", "zh-TW": "從分頁快取載回"}
     assert named[language] in run("06_prove_it", language, dropped=result).shown
 
 
@@ -43,7 +43,11 @@ def test_shows_a_partial_run_for_what_it_is(run: Runner) -> None:
     good = builders.result()
     samples = tuple(sample for sample in good.samples if sample.step is Step.COLD)
     broken_off = replace(
-        good, samples=samples, valid=False, problems=("the engine died",), summary=summarize(samples, None)
+        good,
+        samples=samples,
+        valid=False,
+        problems=("the engine died",),
+        summaries=(summarize(samples, "seeded", None),),
     )
     shown = run("06_prove_it", dropped=dump(broken_off).encode()).shown
     assert "the engine died" in shown

@@ -16,8 +16,8 @@ from typing import Any
 from course.errors import CourseError
 from course.lessons.data import load_yaml
 from kvtiers.errors import KvtiersError
-from kvtiers.result.evidence import Step
-from kvtiers.result.schema import Arm, Result, read_result
+from kvtiers.result.schema import Result, read_result
+from kvtiers.result.steps import Arm, Step
 from kvtiers.units import format_bytes, format_count, format_seconds
 
 SHOW: dict[str, Callable[[float], str]] = {

@@ -48,7 +48,7 @@ def load_reading(project: Path, site: Path) -> Reading:
         language: Text(
             claims,
             terms,
-            tables(results / "cpu-tiny.json", words),
+            tables(results, words, language),
             {kind: words[f"kind_{kind}"] for kind in KINDS},
             language,
         )

@@ -7,9 +7,11 @@ from pathlib import Path
 
 from kvtiers.model.naive import compare
 from kvtiers.model.public import public_models
-from kvtiers.result.schema import Arm, Result, read_result
+from kvtiers.result.compare import WIRINGS, side_by_side
+from kvtiers.result.schema import Result, read_result
 from kvtiers.settings.version_pairs import known_pairs
 from kvtiers.units import format_bytes, format_seconds
+from kvtiers.words import text
 
 COMPARED = ("Llama-3.1-8B", "Qwen3-4B", "GLM-4.5", "DeepSeek-V2-Lite", "gpt-oss-20b", "Gemma-3-27B", "Nemotron-H-8B")
 COMPARED_TOKENS = 32_768
@@ -17,11 +19,12 @@ SHORT = 12
 """Letters of a cell that stays on one line: Chinese may break between any two."""
 
 
-def tables(result_path: Path, words: Mapping[str, str]) -> dict[str, Callable[[], str]]:
-    """Every table by name, its headings in one language (``words``: the site's strings)."""
+def tables(results: Path, words: Mapping[str, str], language: str) -> dict[str, Callable[[], str]]:
+    """Every table by name, in one language (``words``: the site's strings, for headings)."""
     return {
         "kv-comparison": partial(_comparison, words),
-        "lab-steps": lambda: _steps(read_result(result_path.read_text(encoding="utf-8")), words),
+        "lab-steps": lambda: _steps(_read(results, "cpu-tiny"), words, language),
+        "lab-wirings": lambda: _wirings(results, language),
         "version-pairs": partial(version_pairs, words),
     }
 
@@ -37,14 +40,23 @@ def _comparison(words: Mapping[str, str]) -> str:
     return _table(heads, rows)
 
 
-def _steps(result: Result, words: Mapping[str, str]) -> str:
+def _read(results: Path, name: str) -> Result:
+    return read_result((results / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def _wirings(results: Path, language: str) -> str:
+    heads, *rows = side_by_side([_read(results, name) for name in WIRINGS], language)
+    return _table(heads, rows)
+
+
+def _steps(result: Result, words: Mapping[str, str], language: str) -> str:
     heads = [words[f"steps_{name}"] for name in ("step", "arm", "median", "range", "samples")]
-    arms = {Arm.LMCACHE: words["arm_lmcache"], Arm.CONTROL: words["arm_control"]}
     rows = []
     for row in result.summary.steps:
         spread = f"{format_seconds(row.ttft.min_s)} – {format_seconds(row.ttft.max_s)}"
         median = format_seconds(row.ttft.median_s)
-        rows.append([words[f"step_{row.step}"], arms[row.arm], median, spread, str(row.samples)])
+        step, arm = (text(key, language, {}) for key in (f"step.{row.step}", f"arm.{row.arm}"))
+        rows.append([step, arm, median, spread, str(row.samples)])
     return _table(heads, rows)
 
 

@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from kvtiers.result.evidence import Counters, Evidence, Step, contradictions
-from tests.core.builders import TOKENS, evidence
+from kvtiers.ledger.tiers import Tier
+from kvtiers.result.evidence import Counters, Evidence, ServerCounters, contradictions
+from kvtiers.result.steps import Step
+from tests.core.builders import TOKENS, evidence, mp_evidence
 
 
 @pytest.mark.parametrize("step", Step)
@@ -18,9 +20,7 @@ def test_good_evidence_contradicts_nothing(step: Step, with_log: bool) -> None:
 @pytest.mark.parametrize("really", Step)
 def test_no_step_passes_for_another(named: Step, really: Step) -> None:
     by_counters_alone = bool(contradictions(named, TOKENS, evidence(really, with_log=False)))
-    both = {named, really}
-    alike = both <= {Step.COLD, Step.EVICTED_RECOMPUTE} or both <= {Step.SSD_REUSE, Step.PAGE_CACHE_REUSE}
-    alike |= named is really
+    alike = named.tier is really.tier or (named.is_reuse and really.is_reuse)
     assert by_counters_alone is not alike
 
 
@@ -32,7 +32,7 @@ def test_a_planned_load_that_did_not_happen_is_caught() -> None:
 
 
 def test_another_client_on_the_server_is_caught() -> None:
-    shared = Evidence(None, Counters(2 * TOKENS, 0, 2 * TOKENS, 0), (1,))
+    shared = Evidence(None, None, None, Counters(2 * TOKENS, 0, 2 * TOKENS, 0), (1,))
     assert "another client" in contradictions(Step.COLD, TOKENS, shared)[0]
 
 
@@ -43,3 +43,27 @@ def test_the_engine_still_holding_tokens_is_not_a_reuse_from_ssd() -> None:
 
 def test_an_answer_without_a_token_proves_nothing() -> None:
     assert contradictions(Step.COLD, TOKENS, replace(evidence(Step.COLD), token_ids=())) == ("no token was generated",)
+
+
+@pytest.mark.parametrize("named", Step)
+@pytest.mark.parametrize("really", Step)
+def test_lmcaches_server_tells_its_ram_from_what_lies_below(named: Step, really: Step) -> None:
+    untold = named.tier is None and really.is_reuse
+    alike = named.tier is really.tier or untold
+    alike |= really.tier is None and named.tier is Tier.CPU  # the builder lets a tier untold be RAM
+    assert bool(contradictions(named, TOKENS, mp_evidence(really))) is not alike
+
+
+def test_the_servers_witnesses_must_agree_with_the_step_each_by_itself() -> None:
+    good = mp_evidence(Step.CPU_HIT)
+    assert good.server_log is not None
+    drive = replace(good, server_log=replace(good.server_log, l1_keys=0, l2_keys=5))
+    assert contradictions(Step.CPU_HIT, TOKENS, drive) == (
+        "the server's log must show L1 > 0, L2 0; it shows L1 0, L2 5",
+    )
+    counted = replace(good, server_counters=ServerCounters(1280, 1024, 256))
+    assert "the server's counters must show" in contradictions(Step.CPU_HIT, TOKENS, counted)[0]
+    unloaded = replace(good, server_log=replace(good.server_log, retrieved_tokens=0))
+    assert contradictions(Step.CPU_HIT, TOKENS, unloaded) == ("LMCache's server logged no load",)
+    part = replace(good, server_log=replace(good.server_log, l1_keys=4))
+    assert contradictions(Step.CPU_HIT, TOKENS, part) == ("LMCache's server retained 4 of 5 keys",)

@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 
 from kvtiers.errors import KvtiersError
-from kvtiers.result.evidence import Step
-from kvtiers.result.schema import REPORTED_SCHEMA, Arm, dump, read_reported, read_result
-from tests.core.builders import evidence, result, with_sample
+from kvtiers.result.schema import REPORTED_SCHEMA, dump, read_reported, read_result
+from kvtiers.result.steps import Arm, Step
+from tests.core.builders import mp_evidence, result, with_sample
 
 
 def _file(**changes: Any) -> str:
@@ -17,7 +17,7 @@ def test_a_result_survives_being_written_and_read() -> None:
     assert read_result(dump(result())) == result()
 
 
-@pytest.mark.parametrize("field", ["valid", "samples", "summary", "machine", "versions", "settings"])
+@pytest.mark.parametrize("field", ["valid", "samples", "summaries", "machine", "versions", "settings"])
 def test_a_missing_field_is_named(field: str) -> None:
     data = json.loads(dump(result()))
     del data[field]
@@ -51,6 +51,7 @@ def test_an_absurd_time_is_named_with_its_place(value: object, why: str) -> None
         ("[]", "must hold a JSON object"),
         ("{", "not valid JSON"),
         (_file(schema="kvtiers.lab-result/0"), "schema must be"),
+        (_file(schema="kvtiers.lab-result/1"), "earlier lab.*run the experiment anew"),
         (_file(surprise=1), "surprise is not a known field"),
         (_file(mode="tpu"), "mode must be one of cpu, cuda, url"),
         (_file(samples={}), "samples must be a list, got an object"),
@@ -62,8 +63,8 @@ def test_a_bad_file_gets_one_clear_message(text: str, why: str) -> None:
 
 
 def test_a_file_that_calls_itself_valid_against_its_evidence_is_refused() -> None:
-    lying = with_sample(2, evidence=evidence(Step.GPU_HIT))
-    with pytest.raises(KvtiersError, match=r"samples\[2\] is called ssd_reuse but "):
+    lying = with_sample(2, evidence=mp_evidence(Step.GPU_HIT))
+    with pytest.raises(KvtiersError, match=r"samples\[2\] is called cpu_hit but "):
         read_result(dump(lying))
 
 

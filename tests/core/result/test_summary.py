@@ -1,7 +1,6 @@
 import pytest
 
-from kvtiers.result.evidence import Step
-from kvtiers.result.schema import Arm
+from kvtiers.result.steps import Arm, Step
 from kvtiers.result.summary import summarize
 from tests.core.builders import KV_BYTES, result, sample
 
@@ -23,11 +22,11 @@ def test_the_prefill_rate_comes_from_requests_that_store_nothing() -> None:
     assert result().summary.prefill_tokens_per_s == pytest.approx(1330 / (0.85 * 1.1))
 
 
-def test_the_reuse_is_split_into_the_load_and_the_tail() -> None:
-    parts = result().summary.reuse_parts
-    assert parts is not None
-    assert (parts.tail_tokens, parts.retrieve_s) == (50, 0.014)
-    assert parts.rest_s == pytest.approx(0.088 - 0.014)
+def test_a_reuse_is_split_into_prefetch_load_tail_and_rest() -> None:
+    ram, drive = result().summary.reuse_parts
+    assert (ram.step, drive.step) == (Step.CPU_HIT, Step.SSD_REUSE)
+    assert (drive.tail_tokens, drive.prefetch_s, drive.retrieve_s) == (50, 0.02, 0.014)
+    assert drive.rest_s == pytest.approx(0.088 - 0.02 - 0.014)
 
 
 def test_the_price_of_storing_is_lmcaches_own_account() -> None:
@@ -35,11 +34,11 @@ def test_the_price_of_storing_is_lmcaches_own_account() -> None:
 
 
 def test_without_a_drive_there_is_no_ceiling_and_without_a_step_no_ratio() -> None:
-    summary = summarize([sample(Arm.LMCACHE, Step.COLD, 0.9)], KV_BYTES)
+    summary = summarize([sample(Arm.LMCACHE, Step.COLD, 0.9)], "seeded", KV_BYTES)
     assert summary.ceiling is None
     assert summary.cold_over_ssd_reuse is None
-    assert summary.reuse_parts is None
-    assert summarize([], None).steps == ()
+    assert summary.reuse_parts == ()
+    assert summarize([], "seeded", None).steps == ()
 
 
 def test_the_discount_is_the_measured_part_of_the_ceiling() -> None:

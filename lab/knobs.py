@@ -1,0 +1,89 @@
+"""What the user may turn, and the KV pool that follows from it."""
+
+import math
+from dataclasses import dataclass
+
+from lab.errors import LabError
+
+# Documents that push one out of the pool: together at least as long as it.
+FLOODS = 2
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """In tokens. ``pool_tokens`` is a wish; the pool holds whole blocks. ``page_cache``: reuse a second time, with the
+    chunk files in the operating system's page cache. ``restart``: reuse once more after every process started anew."""
+
+    pool_tokens: int = 2700
+    document_tokens: int = 1330
+    chunk_tokens: int = 256
+    repeats: int = 3
+    max_tokens: int = 32
+    seed: int = 0
+    control: bool = True
+    page_cache: bool = False
+    restart: bool = False
+
+
+@dataclass(frozen=True)
+class Pool:
+    """vLLM's KV pool. One block is reserved, so ``blocks`` blocks hold the tokens of one less."""
+
+    blocks: int
+    block_tokens: int
+    kv_bytes_per_token: float
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that fit."""
+        return (self.blocks - 1) * self.block_tokens
+
+    @property
+    def total_bytes(self) -> float:
+        """Memory of all blocks."""
+        return self.blocks * self.block_tokens * self.kv_bytes_per_token
+
+    def flood_tokens(self, document_tokens: int) -> int:
+        """Length of each of the FLOODS that push a document out."""
+        return max(document_tokens, math.ceil(self.tokens / FLOODS) + 1)
+
+
+def pool_for(knobs: Knobs, block_tokens: int, kv_bytes_per_token: float) -> Pool:
+    """The pool nearest below the wish, checked against the documents.
+
+    Raises:
+        LabError: naming the limit that a knob breaks.
+    """
+    pool = Pool(knobs.pool_tokens // block_tokens + 1, block_tokens, kv_bytes_per_token)
+    document, chunk = knobs.document_tokens, knobs.chunk_tokens
+    for name, value in (("--repeats", knobs.repeats), ("--max-tokens", knobs.max_tokens), ("--chunk-size", chunk)):
+        if value < 1:
+            raise LabError(f"{name} must be at least 1, got {value}")
+    if chunk % block_tokens:
+        raise LabError(f"--chunk-size {chunk} is not a multiple of the engine's block of {block_tokens} tokens")
+    check_document(document, chunk)
+    room = pool.tokens - knobs.max_tokens
+    if document > room:
+        raise LabError(
+            f"a document of {document} tokens and {knobs.max_tokens} generated ones do not fit the pool of "
+            f"{pool.tokens} tokens: at most {room}, or raise --pool-tokens"
+        )
+    return pool
+
+
+def check_document(tokens: int, chunk_tokens: int) -> None:
+    """Refuse lengths at which the steps cannot be told apart.
+
+    Raises:
+        LabError: shorter than one chunk, or a multiple of it.
+    """
+    if tokens <= chunk_tokens:
+        raise LabError(
+            f"a document of {tokens} tokens fills no chunk of {chunk_tokens}: LMCache stores full chunks only, so it "
+            f"could never come back. Use at least {chunk_tokens + 1} tokens or a smaller --chunk-size"
+        )
+    if tokens % chunk_tokens == 0:
+        raise LabError(
+            f"a document of {tokens} tokens is a multiple of the chunk of {chunk_tokens}: then a GPU hit also logs "
+            f"tokens to load, and looks like a reuse. Use {tokens + chunk_tokens // 5}"
+        )

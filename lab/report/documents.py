@@ -1,0 +1,86 @@
+"""Writes the reference runs' figures into README and docs, between ``<!-- figures: NAME -->`` and ``<!-- end -->``.
+
+python -m lab.report.documents
+"""
+
+import re
+
+from kvtiers.result.compare import WIRINGS, side_by_side
+from kvtiers.result.schema import Result, ReuseParts, read_result
+from kvtiers.result.steps import Arm, Step
+from kvtiers.units import format_seconds
+from kvtiers.words import text
+from lab.paths import REPOSITORY, RESULTS
+
+DOCUMENTS = {
+    "README.md": "en",
+    "README.zh-TW.md": "zh-TW",
+    "docs/lab.md": "en",
+    "docs/lab.zh-TW.md": "zh-TW",
+}
+_BLOCK = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def main() -> None:
+    """Write every document anew."""
+    for name in DOCUMENTS:
+        (REPOSITORY / name).write_text(documented(name), encoding="utf-8")
+
+
+def documented(name: str) -> str:
+    """A document as it should be, its blocks filled from the reference runs."""
+    runs = [read_result((RESULTS / "reference" / f"{run}.json").read_text(encoding="utf-8")) for run in WIRINGS]
+    language = DOCUMENTS[name]
+    blocks = {
+        "headline": _headline(runs[0], language),
+        "steps": _steps(runs, language),
+        "parts": _parts(runs, language),
+    }
+    document = (REPOSITORY / name).read_text(encoding="utf-8")
+    return _BLOCK.sub(lambda match: f"{match[1]}{blocks[match[2]]}\n{match[3]}", document)
+
+
+def _headline(run: Result, language: str) -> str:
+    steps = {f"{row.arm}_{row.step}": format_seconds(row.ttft.median_s) for row in run.summary.steps if row.arm in Arm}
+    return text("report.headline", language, {**steps, "setup": _setup(run, language)})
+
+
+def _steps(runs: list[Result], language: str) -> str:
+    head, *rows = side_by_side(runs, language)
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join([_setup(runs[0], language), "", *("| " + " | ".join(line) + " |" for line in lines)])
+
+
+def _parts(runs: list[Result], language: str) -> str:
+    return "\n".join(
+        "- " + parts_text(parts, language, run.settings.document_tokens[0])
+        for run in runs
+        for parts in run.summary.reuse_parts
+        if parts.step in (Step.CPU_HIT, Step.SSD_REUSE)
+    )
+
+
+def parts_text(parts: ReuseParts, language: str, tokens: int) -> str:
+    """Where the time of a reuse went, in a sentence."""
+    names = ("ttft_s", "prefetch_s", "retrieve_s", "prefill_s", "rest_s")
+    values: dict[str, object] = {name.removesuffix("_s"): format_seconds(getattr(parts, name)) for name in names}
+    values |= {"step": text(f"step.{parts.step}", language, {}), "tail": parts.tail_tokens, "tokens": tokens}
+    return text("report.parts_mp" if parts.prefetch_s else "report.parts_in_process", language, values)
+
+
+def _setup(run: Result, language: str) -> str:
+    machine, versions = run.machine, run.versions
+    values = {
+        "cpu": machine.cpu,
+        "cores": machine.cores,
+        "threads": run.settings.threads,
+        "vllm": versions.vllm,
+        "lmcache": versions.lmcache,
+        "date": run.created[:10],
+        "repeats": run.settings.repeats,
+    }
+    return text("report.setup", language, values)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""Which tier answered, and whether LMCache's server is well: what ``lab check`` makes of their own words."""
+
+from typing import Any
+
+import pytest
+
+from lab.judge.points import State, answered_by, server_point
+
+L1, L2 = "lmcache_mp_lookup_hit_l1_tokens_total", "lmcache_mp_lookup_hit_l2_tokens_total"
+LOADED, READ = "vllm:kv_offload_load_bytes_total", "vllm:kv_offload_tiering_read_bytes_total"
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        ({L1: 1380.0}, "1,280 out of its RAM (L1), 0 from below (L2)"),
+        ({L1: 100.0, L2: 1280.0}, "0 out of its RAM (L1), 1,280 from below (L2)"),
+        ({L1: 100.0, LOADED: 2.0**20, READ: 2.0**19}, "vLLM's own RAM tier: 1 MiB, of it 512 KiB from below"),
+        ({L1: 100.0}, "can't be told"),
+    ],
+)
+def test_the_tier_is_named_by_the_counter_that_moved(after: dict[str, float], said: str) -> None:
+    assert said in answered_by({L1: 100.0}, after)
+
+
+@pytest.mark.parametrize(
+    ("changes", "state", "said"),
+    [
+        ({}, State.OK, "engines registered: 1; RAM 1 MiB of 512 MiB; below it: FSL2Adapter"),
+        ({"registered_non_cuda_instance_ids": []}, State.FAILED, "no engine uses it"),
+        ({"is_healthy": False}, State.FAILED, "calls itself unhealthy"),
+    ],
+)
+def test_a_server_without_engines_or_health_fails(changes: dict[str, Any], state: State, said: str) -> None:
+    status = {
+        "is_healthy": True,
+        "registered_gpu_ids": [],
+        "registered_non_cuda_instance_ids": [7],
+        "storage_manager": {"l1_usage": [2**20, 2**29], "l2_adapters": [{"type": "FSL2Adapter"}]},
+    }
+    point = server_point(status | changes)
+    assert point.state is state
+    assert said in point.what
