@@ -34,7 +34,7 @@ reference: look-lab $(STAMP) ## measure the committed results anew: on a quiet m
 
 test: look-test check site ## all checks and tests, the real engine and real browsers included
 	@$(PY) -m lab setup
-	@$(PY) -m pytest
+	@$(PY) -m pytest -n 2
 
 quick: check ## what needs no engine, browser or built course
 	@$(PY) -m pytest -n 2 -q tests/core tests/machine tests/lab tests/lessons tests/notebooks tests/site/test_pages.py tests/site/test_policy.py

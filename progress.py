@@ -24,7 +24,6 @@ class Bar:
         self._say_part()
 
     def advance(self, steps: int = 1) -> None:
-        """Move on."""
         self._progress.advance(self._task, steps)
         self._say_part()
 
@@ -34,11 +33,9 @@ class Bar:
         self._say_part()
 
     def note(self, text: str) -> None:
-        """Say what is being done."""
         self._progress.update(self._task, note=text)
 
     def remove(self) -> None:
-        """Take the bar away: the step is done."""
         self._progress.remove_task(self._task)
 
     def _say_part(self) -> None:
@@ -70,10 +67,8 @@ def bars() -> Iterator[Progress]:
 
 
 def add_bar(progress: Progress, description: str, total: int) -> Bar:
-    """A bar of ``total`` steps."""
     return Bar(progress, progress.add_task(description, total=total, note=""))
 
 
 def say(text: str) -> None:
-    """One line on standard error."""
     console.print(text)

@@ -60,7 +60,7 @@ def measure(ours: Client, theirs: "subprocess.Popen[str]", knobs: Knobs) -> dict
     source = TokenSource(ordinary_ids(VOCABULARY), knobs.seed)
     prompts = [source.document(f"bench-{n}", knobs.document_tokens).token_ids for n in range(PROMPTS)]
     warm_up = [source.document(f"warm-up-{n}", knobs.document_tokens).token_ids for n in range(2)]
-    found: dict[str, list[tuple[float, float]]] = {OURS: [], THEIRS: []}
+    times: dict[str, list[tuple[float, float]]] = {OURS: [], THEIRS: []}
     totals = read_totals(ours)
     # Odd prompts go to us first and even ones to them, then the other way round.
     for number, prompt in enumerate([*warm_up, *prompts, *prompts[1:], prompts[0]]):
@@ -70,9 +70,9 @@ def measure(ours: Client, theirs: "subprocess.Popen[str]", knobs: Knobs) -> dict
         if counters.own_hits:
             raise SystemExit(f"request {number} hit {counters.own_hits} cached tokens: this compares nothing")
         if number >= len(warm_up):
-            found[client].append((ttft_s, now[_SERVER_TTFT] - totals[_SERVER_TTFT]))
+            times[client].append((ttft_s, now[_SERVER_TTFT] - totals[_SERVER_TTFT]))
         totals = now
-    return found
+    return times
 
 
 def ask_ours(client: Client, prompt: Sequence[int]) -> float:
@@ -101,12 +101,12 @@ def vllm_client(url: str) -> Iterator["subprocess.Popen[str]"]:
             process.kill()
 
 
-def report(found: dict[str, list[tuple[float, float]]]) -> int:
-    """The table and the verdict on each target."""
+def report(times: dict[str, list[tuple[float, float]]]) -> int:
+    """The table, and whether each target is met."""
     table = Table("client", "requests", "TTFT median, ms", "overhead median, ms", "share of cold TTFT")
-    overhead = {name: median(client - server for client, server in pairs) for name, pairs in found.items()}
-    ttft = {name: median(client for client, _ in pairs) for name, pairs in found.items()}
-    for name, pairs in found.items():
+    overhead = {name: median(client - server for client, server in pairs) for name, pairs in times.items()}
+    ttft = {name: median(client for client, _ in pairs) for name, pairs in times.items()}
+    for name, pairs in times.items():
         share = overhead[name] / ttft[name]
         table.add_row(name, str(len(pairs)), f"{ttft[name] * 1e3:.1f}", f"{overhead[name] * 1e3:.2f}", f"{share:.2%}")
     console = Console(highlight=False)

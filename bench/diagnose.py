@@ -49,7 +49,6 @@ def write(path: Path) -> None:
 
 
 def timed(command: list[str]) -> float:
-    """Seconds a command takes."""
     started = time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.PIPE)  # with /dev/null grep stops at the first match
     return time.perf_counter() - started

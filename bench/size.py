@@ -27,16 +27,15 @@ def main() -> int:
             taken[name] = median(seconds("-m", "kvtiers", "size", str(config)) for _ in range(RUNS))
     bare_s = median(seconds("-c", "pass") for _ in range(RUNS))
     slowest = max(taken, key=lambda name: taken[name])
-    verdict = "met" if taken[slowest] < LIMIT_S else "MISSED"
+    outcome = "met" if taken[slowest] < LIMIT_S else "MISSED"
     print(
         f"{len(taken)} models, medians of {RUNS}: {min(taken.values()):.3f} to {taken[slowest]:.3f} s ({slowest}), "
-        f"of which {bare_s:.3f} s are the interpreter's own start\n{verdict}: under {LIMIT_S} s each"
+        f"of which {bare_s:.3f} s are the interpreter's own start\n{outcome}: under {LIMIT_S} s each"
     )
-    return 0 if verdict == "met" else 1
+    return 0 if outcome == "met" else 1
 
 
 def seconds(*arguments: str) -> float:
-    """Wall time of one Python process."""
     began = time.perf_counter()
     subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
     return time.perf_counter() - began

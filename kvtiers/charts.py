@@ -4,8 +4,8 @@ Text stays text, in the page's fonts (DejaVu, matplotlib's own, has no Chinese) 
 one drawing serves both languages and both light and dark pages. Colours are Okabe and Ito's, which colour-blind
 readers can tell apart; dashes and labels say the same again. Every label comes from the caller.
 
-Each function returns ``<svg role="img" aria-label=…>…</svg>``. They run on every move of a slider, also in the
-browser, so they draw few artists: no markers, no minor ticks, no mathtext, no layout engine.
+Each function returns a ``Chart``: ``<svg role="img" aria-label=…>…</svg>``. They run on every move of a slider, also in
+the browser, so they draw few artists: no markers, no minor ticks, no mathtext, no layout engine.
 """
 
 import io
@@ -56,11 +56,20 @@ Format = Callable[[float], str]
 Arguments = ParamSpec("Arguments")
 
 
-def _in_course_style(draw: Callable[Arguments, str]) -> Callable[Arguments, str]:
+class Chart(str):
+    """An SVG element, which marimo shows as it is."""
+
+    def _display_(self) -> object:
+        import marimo as mo  # noqa: PLC0415
+
+        return mo.Html(self)
+
+
+def _in_course_style(draw: Callable[Arguments, "Chart"]) -> Callable[Arguments, "Chart"]:
     """Draw with the course's style, and leave matplotlib's own as it was."""
 
     @wraps(draw)
-    def styled(*args: Arguments.args, **kwargs: Arguments.kwargs) -> str:
+    def styled(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Chart:
         import matplotlib as mpl  # noqa: PLC0415  importing kvtiers must stay light: matplotlib takes a second
 
         with mpl.rc_context(_STYLE):
@@ -80,7 +89,7 @@ class Axis:
 
 
 @_in_course_style
-def stacked_bars(rows: Mapping[str, Sequence[float]], parts: Sequence[str], axis: Axis, alt: str) -> str:
+def stacked_bars(rows: Mapping[str, Sequence[float]], parts: Sequence[str], axis: Axis, alt: str) -> Chart:
     """A horizontal bar per row, cut into ``parts`` from 0; the row's total stands at its end."""
     end = max((sum(values) for values in rows.values()), default=0) or 1
     figure, axes = _bar_axes(list(rows), len(parts))
@@ -102,7 +111,7 @@ def log_bars(
     span: tuple[float, float],
     alt: str,
     limits: Mapping[str, float] | None = None,
-) -> str:
+) -> Chart:
     """A horizontal bar per value on a logarithmic axis, with a labelled line at each limit.
 
     The axis covers ``span`` whatever the values are, so that a bar moves when its value does. A bar beyond no limit is
@@ -112,7 +121,8 @@ def log_bars(
     limits = limits or {}
     figure, axes = _bar_axes(list(values), len(limits))
     _legend(figure, list(limits), _LIMIT_LOOKS)
-    colours = [(BLUE, ORANGE, VERMILION)[_passed(value, limits)] for value in values.values()]
+    passed = [sum(value > limit for limit in limits.values()) for value in values.values()]
+    colours = [(BLUE, ORANGE, VERMILION)[count] for count in passed]
     # A log axis has no 0 to start from: bars begin at its left edge.
     ends = [min(max(value, low), high) for value in values.values()]
     axes.barh(range(len(values)), [end - low for end in ends], left=low, color=colours, height=0.6)
@@ -124,7 +134,7 @@ def log_bars(
 
 
 @_in_course_style
-def layer_rows(rows: Mapping[str, Sequence[int]], layers: int, axis: Axis, alt: str) -> str:
+def layer_rows(rows: Mapping[str, Sequence[int]], layers: int, axis: Axis, alt: str) -> Chart:
     """A row per kind of layer, with a mark at the index of each layer that is of it, out of ``layers``."""
     figure, axes = _bar_axes(list(rows), rows_above=0)
     for row, (marks, colour) in enumerate(zip(rows.values(), cycle(COLOURS))):
@@ -143,7 +153,7 @@ def lines(
     *,
     here: tuple[float, float, str] | None = None,
     marks: Mapping[str, Sequence[float]] | None = None,
-) -> str:
+) -> Chart:
     """A line per series over ``x``; ``here`` is a labelled point, ``marks`` are labelled vertical lines.
 
     Series and marks have four looks between them.
@@ -160,7 +170,8 @@ def lines(
     heights = [value for values in series.values() for value in values]
     if here:
         heights.append(here[1])
-        _point(axes, *here, right_half=_is_right_half(here[0], x, x_axis))
+        middle = math.sqrt(min(x) * max(x)) if x_axis.log else (min(x) + max(x)) / 2
+        _point(axes, *here, right_half=here[0] > middle)
     low, high = (min(heights), max(heights)) if y_axis.log else (0, max(heights) * 1.05 or 1)
     _scale_x(axes, x_axis, min(x), max(x))
     axes.yaxis.grid(visible=True)
@@ -248,21 +259,12 @@ def _point(axes: "Axes", x: float, y: float, label: str, *, right_half: bool) ->
     axes.text(x, y, f"\N{NO-BREAK SPACE}{label}\N{NO-BREAK SPACE}", ha="right" if right_half else "left", va="bottom")
 
 
-def _is_right_half(value: float, x: Sequence[float], axis: Axis) -> bool:
-    middle = math.sqrt(min(x) * max(x)) if axis.log else (min(x) + max(x)) / 2
-    return value > middle
-
-
-def _passed(value: float, limits: Mapping[str, float]) -> int:
-    return sum(value > limit for limit in limits.values())
-
-
 def _text_in(text: str) -> float:
     """Roughly how wide a text is, in inches: Chinese characters are one em, others about 0.6."""
     return sum(1.0 if ord(character) > 0x2E80 else 0.6 for character in text) * _FONT_PT / 72
 
 
-def _svg(figure: "Figure", alt: str) -> str:
+def _svg(figure: "Figure", alt: str) -> Chart:
     """The figure as an SVG element that a page can hold, without ids, which a second chart would repeat."""
     buffer = io.StringIO()
     with warnings.catch_warnings():
@@ -273,7 +275,7 @@ def _svg(figure: "Figure", alt: str) -> str:
     drawing = buffer.getvalue().partition('<g id="figure_1">')[2]
     for what, instead in _FOR_A_PAGE:
         drawing = re.sub(what, instead, drawing, flags=re.DOTALL)
-    return (
+    return Chart(
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(alt)}" '
         f'viewBox="0 0 {width} {height}" style="width: 100%; max-width: {width * 1.6:.0f}px; height: auto"><g>{drawing}'
     )

@@ -1,12 +1,14 @@
 """What the course's notebooks share: both languages side by side, and how input is refused. Needs marimo."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import marimo as mo
 
 from kvtiers.errors import KvtiersError
-from kvtiers.words import LANGUAGES
+from kvtiers.words import LANGUAGES, text
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,28 @@ class Say:
         """The text in this language, as marimo shows Markdown."""
         return mo.md(self(english, chinese))
 
+    def slider(
+        self,
+        english: str,
+        chinese: str,
+        start: float | None = None,
+        stop: float | None = None,
+        step: float | None = None,
+        **options: Any,
+    ) -> mo.ui.slider:
+        """A labelled slider that shows its value; ``options`` are marimo's own."""
+        return mo.ui.slider(start, stop, step, label=self(english, chinese), show_value=True, **options)
+
+    def dropdown(
+        self, english: str, chinese: str, options: Sequence[Any] | dict[str, Any], value: Any = None
+    ) -> mo.ui.dropdown:
+        """A labelled dropdown, on its first option unless ``value`` names another."""
+        return mo.ui.dropdown(options, value or next(iter(options)), label=self(english, chinese))
+
+    def from_clone(self, notebook: str) -> mo.Html:
+        """How to run the notebook of that name from a clone."""
+        return mo.md(text("notebook.from_clone", self.language, {"notebook": notebook}))
+
 
 def speaker(language: str) -> Say:
     """What says everything in ``language``; any but LANGUAGES ends the notebook's run with one message."""
@@ -36,6 +60,11 @@ def speaker(language: str) -> Say:
         mo.stop(mo.running_in_notebook(), mo.callout(message, kind="danger"))
         sys.exit(message)  # a script shows no callout
     return Say(language)
+
+
+def figures(*rows: tuple[Any, ...]) -> mo.Html:
+    """A row of figures, each a value, its label and, where it has one, a caption."""
+    return mo.hstack([mo.stat(*figure) for figure in rows], justify="start", wrap=True)
 
 
 def refuse(title: str, error: KvtiersError) -> None:

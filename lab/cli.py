@@ -30,7 +30,7 @@ from lab.report import outcome
 from lab.report.show import save_chart, show
 from lab.url_run import UrlRun, run_url
 from machine.errors import MachineError
-from machine.gpu import engine_for
+from machine.kinds import engine_for
 from progress import say
 
 INTERRUPTED = 130

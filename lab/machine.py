@@ -4,7 +4,7 @@ import platform
 from pathlib import Path
 
 from kvtiers.result.schema import Host
-from machine.gpu import gpu_name
+from machine.kinds import gpu_name
 from machine.limits import memory_limit_bytes, usable_threads
 from machine.mounts import Mount, mount_of
 

@@ -3,7 +3,7 @@
 from machine import kinds, memory, needs, packages, space
 from machine.commands import WITH_ENGINE
 from machine.errors import MachineError
-from machine.gpu import engine_for
+from machine.kinds import engine_for
 
 
 def look(command: str, wanted_engine: str) -> None:
@@ -16,7 +16,8 @@ def look(command: str, wanted_engine: str) -> None:
     if remark := kinds.remark(kinds.this_kind(), command, engine):
         print(remark, flush=True)
     lacking = needs.missing(command, engine)
-    short = [text for text in (space.complaint(command, engine), memory.complaint(command, engine)) if text]
+    complaints = space.complaint(command, engine), space.unwritable(command), memory.complaint(command, engine)
+    short = [text for text in complaints if text]
     if short:
         raise MachineError("\n".join([*short, *([packages.listed(lacking, command)] if lacking else [])]))
     if lacking:

@@ -67,7 +67,7 @@ def _has_chinese_fonts() -> bool:
 
 def mini_browser() -> Path | None:
     """WebKitGTK's small browser, which is not on PATH: it lies with WebKit's other programs. The newest of several."""
-    return max((found for top in _LIBRARIES for found in top.glob("**/webkit*gtk-*/MiniBrowser")), default=None)
+    return max((program for top in _LIBRARIES for program in top.glob("**/webkit*gtk-*/MiniBrowser")), default=None)
 
 
 def _has_webkit() -> bool:

@@ -1,5 +1,6 @@
 """Space on the drive: what each command sets up, how large it grows, and how much of it is there already."""
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,12 @@ PARTS = (
     Part("the CUDA engine", (".lab/engine-cuda",), 17 * _GB, ".lab/engine-cuda/complete.json", WITH_ENGINE, "cuda"),
 )
 
+# Directories outside the clone that have no setting to be elsewhere.
+ENGINE_DIRECTORIES = {
+    Path("/tmp"): "LMCache keeps its counters below /tmp",
+    Path("/dev/shm"): "their processes share memory",
+}
+
 
 def complaint(command: str, engine: str, clone: Path = REPOSITORY) -> str:
     """What does not fit on the clone's drive, in one line; empty text where all of it does."""
@@ -46,6 +53,15 @@ def complaint(command: str, engine: str, clone: Path = REPOSITORY) -> str:
         return ""
     parts = ", ".join(f"{what} {size / _GB:.1f} GB" for what, size in needed.items() if size)
     return f"make {command} sets up {parts}; {clone} has {free / _GB:.1f} GB free: make room there"
+
+
+def unwritable(command: str) -> str:
+    """Which directory outside the clone an engine can't write to, in one line; empty text where there is none."""
+    for directory, why in ENGINE_DIRECTORIES.items() if command in WITH_ENGINE else ():
+        if not os.access(directory, os.W_OK | os.X_OK):
+            fault = "can't be written to" if directory.is_dir() else "does not exist"
+            return f"make {command} starts real engines: {why}, and {directory} {fault}: mount it for this user"
+    return ""
 
 
 def require_space(what: str, needed_bytes: float, directory: Path) -> None:

@@ -21,7 +21,7 @@ with app.setup:
     from kvtiers import charts
     from kvtiers.ledger.costs import recompute_s
     from kvtiers.ledger.prefix import shared_prefix_prefills
-    from kvtiers.notebook import speaker
+    from kvtiers.notebook import figures, speaker
     from kvtiers.units import format_count, format_seconds
 
 
@@ -51,22 +51,15 @@ def _(say):
 
 @app.cell
 def _(say):
-    prefix_tokens = mo.ui.slider(
-        1000, 32000, 500, value=4000, label=say("Shared prefix (tokens)", "共用前綴（token）"), show_value=True
+    prefix_tokens = say.slider("Shared prefix (tokens)", "共用前綴（token）", 1000, 32000, 500, value=4000)
+    question_tokens = say.slider("Each question (tokens)", "每個問題（token）", 20, 1000, 20, value=200)
+    prefill_tokens_per_s = say.slider(
+        "Prefill throughput (tokens/s)", "Prefill（預填充）吞吐量（token/s）", 1000, 20000, 500, value=4000
     )
-    question_tokens = mo.ui.slider(
-        20, 1000, 20, value=200, label=say("Each question (tokens)", "每個問題（token）"), show_value=True
-    )
-    prefill_tokens_per_s = mo.ui.slider(
-        1000,
-        20000,
-        500,
-        value=4000,
-        label=say("Prefill throughput (tokens/s)", "Prefill（預填充）吞吐量（token/s）"),
-        show_value=True,
-    )
-    block_tokens = mo.ui.dropdown([16, 128, 1024], value=16, label=say("Block size (tokens)", "Block 大小（token）"))
-    case = mo.ui.dropdown(
+    block_tokens = say.dropdown("Block size (tokens)", "Block 大小（token）", [16, 128, 1024])
+    case = say.dropdown(
+        "What happens to the prefix",
+        "前綴的處境",
         {
             say("No cache", "沒有快取"): "off",
             say("Prefix cache", "有前綴快取"): "on",
@@ -74,7 +67,6 @@ def _(say):
             say("Prefix cache, one token changed at the front", "有前綴快取，但最前面改了一個 token"): "front",
         },
         value=say("Prefix cache", "有前綴快取"),
-        label=say("What happens to the prefix", "前綴的處境"),
     )
     mo.vstack([case, prefix_tokens, question_tokens, prefill_tokens_per_s, block_tokens])
     return block_tokens, case, prefill_tokens_per_s, prefix_tokens, question_tokens
@@ -93,19 +85,17 @@ def _(block_tokens, case, question_tokens):
 def _(prefills, prefix_tokens, say):
     requests = prefills(prefix_tokens.value)
     computed_tokens = sum(request.computed_tokens for request in requests)
-    mo.Html(
-        charts.stacked_bars(
-            {
-                say(f"Request {number}", f"請求 {number}"): (request.reused_tokens, request.computed_tokens)
-                for number, request in enumerate(requests, start=1)
-            },
-            (say("reused", "重用"), say("computed", "計算")),
-            charts.Axis(say("tokens", "token"), format_count),
-            say(
-                f"Tokens reused and computed for three requests; {computed_tokens} tokens are computed in all.",
-                f"三個請求各自重用與計算的 token 數，一共計算 {computed_tokens} 個 token。",
-            ),
-        )
+    charts.stacked_bars(
+        {
+            say(f"Request {number}", f"請求 {number}"): (request.reused_tokens, request.computed_tokens)
+            for number, request in enumerate(requests, start=1)
+        },
+        (say("reused", "重用"), say("computed", "計算")),
+        charts.Axis(say("tokens", "token"), format_count),
+        say(
+            f"Tokens reused and computed for three requests; {computed_tokens} tokens are computed in all.",
+            f"三個請求各自重用與計算的 token 數，一共計算 {computed_tokens} 個 token。",
+        ),
     )
     return computed_tokens, requests
 
@@ -114,18 +104,14 @@ def _(prefills, prefix_tokens, say):
 def _(computed_tokens, prefill_tokens_per_s, prefix_tokens, question_tokens, requests, say):
     ttft_s = [recompute_s(request.computed_tokens, prefill_tokens_per_s.value) for request in requests]
     prefix_times = (computed_tokens - 3 * question_tokens.value) / prefix_tokens.value
-    mo.hstack(
-        [
-            mo.stat(
-                f"{computed_tokens:,}",
-                say("Computed in all", "一共計算"),
-                say(f"the prefix is computed {prefix_times:.2f} times", f"前綴被計算 {prefix_times:.2f} 次"),
-            ),
-            mo.stat(format_seconds(ttft_s[0]), say("TTFT, request 1", "TTFT（首個 token 延遲），請求 1")),
-            mo.stat(format_seconds(ttft_s[2]), say("TTFT, requests 2 and 3", "TTFT，請求 2 與 3")),
-        ],
-        justify="start",
-        wrap=True,
+    figures(
+        (
+            f"{computed_tokens:,}",
+            say("Computed in all", "一共計算"),
+            say(f"the prefix is computed {prefix_times:.2f} times", f"前綴被計算 {prefix_times:.2f} 次"),
+        ),
+        (format_seconds(ttft_s[0]), say("TTFT, request 1", "TTFT（首個 token 延遲），請求 1")),
+        (format_seconds(ttft_s[2]), say("TTFT, requests 2 and 3", "TTFT，請求 2 與 3")),
     )
     return (ttft_s,)
 
@@ -137,18 +123,16 @@ def _(prefill_tokens_per_s, prefills, prefix_tokens, say, ttft_s):
         [recompute_s(prefills(length)[request].computed_tokens, prefill_tokens_per_s.value) for length in lengths]
         for request in (0, 2)
     ]
-    mo.Html(
-        charts.lines(
-            lengths,
-            {say("request 1", "請求 1"): curves_s[0], say("requests 2 and 3", "請求 2 與 3"): curves_s[1]},
-            charts.Axis(say("shared prefix (tokens)", "共用前綴（token）"), format_count),
-            charts.Axis("TTFT", format_seconds),
-            say(
-                f"TTFT grows with the prefix: {format_seconds(ttft_s[0])} for request 1, {format_seconds(ttft_s[2])} for the others at {prefix_tokens.value} tokens.",
-                f"TTFT 隨前綴變長：前綴 {prefix_tokens.value} 個 token 時，請求 1 要 {format_seconds(ttft_s[0])}，其餘請求要 {format_seconds(ttft_s[2])}。",
-            ),
-            here=(prefix_tokens.value, ttft_s[0], say("you are here", "你在這裡")),
-        )
+    charts.lines(
+        lengths,
+        {say("request 1", "請求 1"): curves_s[0], say("requests 2 and 3", "請求 2 與 3"): curves_s[1]},
+        charts.Axis(say("shared prefix (tokens)", "共用前綴（token）"), format_count),
+        charts.Axis("TTFT", format_seconds),
+        say(
+            f"TTFT grows with the prefix: {format_seconds(ttft_s[0])} for request 1, {format_seconds(ttft_s[2])} for the others at {prefix_tokens.value} tokens.",
+            f"TTFT 隨前綴變長：前綴 {prefix_tokens.value} 個 token 時，請求 1 要 {format_seconds(ttft_s[0])}，其餘請求要 {format_seconds(ttft_s[2])}。",
+        ),
+        here=(prefix_tokens.value, ttft_s[0], say("you are here", "你在這裡")),
     )
     return
 
@@ -178,10 +162,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _(say):
-    say.md(
-        "Run it from a clone: `uvx marimo edit --sandbox notebooks/01_first_token.py`",
-        "從 clone 下來的專案執行：`uvx marimo edit --sandbox notebooks/01_first_token.py -- --language zh-TW`",
-    )
+    say.from_clone("01_first_token")
     return
 
 

@@ -22,7 +22,7 @@ with app.setup:
     from kvtiers.errors import KvtiersError
     from kvtiers.model import LayerKind, VllmOptions, kv_spec, parse_config, reserve
     from kvtiers.model.public import public_models
-    from kvtiers.notebook import refuse, speaker
+    from kvtiers.notebook import figures, refuse, speaker
     from kvtiers.units import GIB, format_bytes
 
 
@@ -52,8 +52,8 @@ def _(say):
 
 @app.cell
 def _(say):
-    layers = mo.ui.slider(1, 128, value=32, label=say("Layers", "層數"), show_value=True)
-    kv_heads = mo.ui.slider(1, 64, value=8, label=say("KV heads", "KV 頭數"), show_value=True)
+    layers = say.slider("Layers", "層數", 1, 128, value=32)
+    kv_heads = say.slider("KV heads", "KV 頭數", 1, 64, value=8)
     head_dim = mo.ui.dropdown([64, 80, 96, 128, 192, 256], value=128, label="head_dim")
     pasted = mo.ui.text_area(
         value='{"num_hidden_layers": 36, "num_attention_heads": 32,\n "num_key_value_heads": 8, "head_dim": 128,\n'
@@ -67,20 +67,17 @@ def _(say):
         kind="area",
         label=say("or drop the file here; a file wins over pasted text", "或把檔案拖到這裡；檔案優先於貼上的文字"),
     )
-    public = mo.ui.dropdown(list(public_models()), value="gpt-oss-120b", label=say("Model", "模型"))
+    public = say.dropdown("Model", "模型", list(public_models()), value="gpt-oss-120b")
     _sources = {say("Sliders", "滑桿"): "sliders", "config.json": "file", say("Public models", "公開模型"): "public"}
-    source = mo.ui.dropdown(
-        _sources, value=next(iter(_sources)), label=say("Where the model's shape comes from", "模型的形狀從哪裡來")
-    )
-    kv_type = mo.ui.dropdown(
+    source = say.dropdown("Where the model's shape comes from", "模型的形狀從哪裡來", _sources)
+    kv_type = say.dropdown(
+        "KV type",
+        "KV 型別",
         ["fp32", "fp16", "bf16", "fp8", "int8_per_token_head", "int4_per_token_head", "q8_0", "q4_0"],
         value="fp16",
-        label=say("KV type", "KV 型別"),
     )
-    free_vram_gib = mo.ui.slider(1, 80, value=10, label=say("Free VRAM (GiB)", "可用 VRAM（GiB）"), show_value=True)
-    cpu_ram_gib = mo.ui.slider(
-        1, 512, value=64, label=say("CPU RAM for KV (GiB)", "可給 KV 的 CPU RAM（GiB）"), show_value=True
-    )
+    free_vram_gib = say.slider("Free VRAM (GiB)", "可用 VRAM（GiB）", 1, 80, value=10)
+    cpu_ram_gib = say.slider("CPU RAM for KV (GiB)", "可給 KV 的 CPU RAM（GiB）", 1, 512, value=64)
     return cpu_ram_gib, dropped, free_vram_gib, head_dim, kv_heads, kv_type, layers, pasted, public, source
 
 
@@ -127,20 +124,18 @@ def _(cpu_ram_gib, free_vram_gib, spec, say):
     load_bytes = {label: spec.kept_bytes(*load) for label, load in loads.items()}
     smallest, *_, largest = map(format_bytes, load_bytes.values())
     vram_bytes, ram_bytes = free_vram_gib.value * GIB, cpu_ram_gib.value * GIB
-    mo.Html(
-        charts.log_bars(
-            load_bytes,
-            charts.Axis(say("KV cache (logarithmic)", "KV 快取（對數刻度）"), format_bytes, log=True, log_base=4),
-            (GIB / 64, 4096 * GIB),
-            say(
-                f"KV size of six loads, from {smallest} for 2k tokens to {largest} for one million.",
-                f"六種負載的 KV 大小，從 2k token 的 {smallest} 到一百萬 token 的 {largest}。",
-            ),
-            {
-                say(f"free VRAM, {format_bytes(vram_bytes)}", f"可用 VRAM，{format_bytes(vram_bytes)}"): vram_bytes,
-                say(f"CPU RAM, {format_bytes(ram_bytes)}", f"CPU RAM，{format_bytes(ram_bytes)}"): ram_bytes,
-            },
-        )
+    charts.log_bars(
+        load_bytes,
+        charts.Axis(say("KV cache (logarithmic)", "KV 快取（對數刻度）"), format_bytes, log=True, log_base=4),
+        (GIB / 64, 4096 * GIB),
+        say(
+            f"KV size of six loads, from {smallest} for 2k tokens to {largest} for one million.",
+            f"六種負載的 KV 大小，從 2k token 的 {smallest} 到一百萬 token 的 {largest}。",
+        ),
+        {
+            say(f"free VRAM, {format_bytes(vram_bytes)}", f"可用 VRAM，{format_bytes(vram_bytes)}"): vram_bytes,
+            say(f"CPU RAM, {format_bytes(ram_bytes)}", f"CPU RAM，{format_bytes(ram_bytes)}"): ram_bytes,
+        },
     )
     return (load_bytes,)
 
@@ -149,19 +144,19 @@ def _(cpu_ram_gib, free_vram_gib, spec, say):
 def _(LANGUAGE, load_bytes, say, spec):
     growing = {layer.index for layer in spec.layers if layer.kind in (LayerKind.FULL, LayerKind.MLA)}
     layer_count = 1 + max(layer.index for layer in spec.layers)
-    _figures = [
-        mo.stat(
+    _figures = figures(
+        (
             format_bytes(spec.bytes_per_token),
             say("KV per token", "每個 token 的 KV"),
             say(f"over {len(growing)} of {layer_count} layers", f"{layer_count} 層中的 {len(growing)} 層"),
         ),
-        mo.stat(format_bytes(load_bytes["128k"]), say("One request of 128k tokens", "一個 128k token 的請求")),
-        mo.stat(format_bytes(load_bytes["1M"]), say("1,000,000 tokens", "1,000,000 個 token")),
-    ]
+        (format_bytes(load_bytes["128k"]), say("One request of 128k tokens", "一個 128k token 的請求")),
+        (format_bytes(load_bytes["1M"]), say("1,000,000 tokens", "1,000,000 個 token")),
+    )
     _assumed = say("What had to be assumed, or is left out:", "必須假設或沒有算進來的部分：")
     _warnings = [mo.plain_text(warning.text(LANGUAGE)) for warning in spec.warnings]
     _note = [mo.callout(mo.vstack([_assumed, *_warnings]), kind="warn")] if _warnings else []
-    mo.vstack([mo.hstack(_figures, justify="start", wrap=True), *_note])
+    mo.vstack([_figures, *_note])
     return (layer_count,)
 
 
@@ -205,13 +200,11 @@ def _(layer_count, spec, say):
         if any(layer.kind is kind for layer in spec.layers)
     }
     kinds = "; ".join(f"{kept} {len(marks)}" for kept, marks in by_kind.items())
-    mo.Html(
-        charts.layer_rows(
-            by_kind,
-            layer_count,
-            charts.Axis(say("layer", "層")),
-            say(f"Layers by what they keep: {kinds}.", f"各層依留下的東西分類：{kinds}。"),
-        )
+    charts.layer_rows(
+        by_kind,
+        layer_count,
+        charts.Axis(say("layer", "層")),
+        say(f"Layers by what they keep: {kinds}.", f"各層依留下的東西分類：{kinds}。"),
     )
     return (by_kind,)
 
@@ -236,11 +229,11 @@ def _(say):
 
 @app.cell
 def _(say):
-    context_tokens = mo.ui.slider(
+    context_tokens = say.slider(
+        "Length of one request (tokens)",
+        "一個請求的長度（token）",
         steps=[2048, 8192, 32768, 131072, 262144, 1_000_000],
         value=131072,
-        label=say("Length of one request (tokens)", "一個請求的長度（token）"),
-        show_value=True,
     )
     context_tokens
     return (context_tokens,)
@@ -265,17 +258,13 @@ def _(context_tokens, reserved, spec, say):
         note = [mo.callout(needs_it, kind="warn")]
     size = charts.Axis(say("KV cache (logarithmic)", "KV 快取（對數刻度）"), format_bytes, log=True, log_base=4)
     in_words = "; ".join(f"{label}: {format_bytes(size_bytes)}" for label, size_bytes in kept_and_reserved.items())
-    bars = mo.Html(charts.log_bars(kept_and_reserved, size, (GIB / 64, 4096 * GIB), in_words))
-    mo.vstack([bars, *note])
+    mo.vstack([charts.log_bars(kept_and_reserved, size, (GIB / 64, 4096 * GIB), in_words), *note])
     return (kept_and_reserved,)
 
 
 @app.cell(hide_code=True)
 def _(say):
-    say.md(
-        "Run it from a clone: `uvx marimo edit --sandbox notebooks/02_kv_size.py`",
-        "從 clone 下來的專案執行：`uvx marimo edit --sandbox notebooks/02_kv_size.py -- --language zh-TW`",
-    )
+    say.from_clone("02_kv_size")
     return
 
 

@@ -20,7 +20,7 @@ with app.setup:
 
     from kvtiers import charts
     from kvtiers.ledger.costs import TtftCurve, load_s, recompute_s, reuse_ttft_s, worthwhile_from_tokens
-    from kvtiers.notebook import speaker
+    from kvtiers.notebook import figures, speaker
     from kvtiers.units import KIB, format_bytes, format_count, format_seconds
 
 
@@ -50,55 +50,41 @@ def _(say):
 
 @app.cell
 def _(say):
-    rates = [500, 1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000]
-    kv_sizes = [36, 64, 112, 128, 144, 320]
-    prefill_tokens_per_s = mo.ui.slider(
-        steps=rates,
-        value=4000,
-        label=say("Prefill throughput (tokens/s)", "Prefill（預填充）吞吐量（token/s）"),
-        show_value=True,
+    _rates = [500, 1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000]
+    _sizes = [size * KIB for size in (36, 64, 112, 128, 144, 320)]
+    prefill_tokens_per_s = say.slider(
+        "Prefill throughput (tokens/s)", "Prefill（預填充）吞吐量（token/s）", steps=_rates, value=4000
     )
-    kv_bytes = mo.ui.dropdown(
-        {format_bytes(size * KIB): size * KIB for size in kv_sizes},
-        value=format_bytes(128 * KIB),
-        label=say("KV per token", "每個 token 的 KV"),
+    kv_bytes = say.dropdown(
+        "KV per token", "每個 token 的 KV", {format_bytes(size): size for size in _sizes}, value="128 KiB"
     )
-    cpu_gb_per_s = mo.ui.slider(
-        10, 200, 10, value=50, label=say("CPU RAM bandwidth (GB/s)", "CPU RAM 頻寬（GB/s）"), show_value=True
-    )
-    ssd_gb_per_s = mo.ui.slider(
-        0.5, 14, 0.5, value=6, label=say("SSD bandwidth (GB/s)", "SSD 頻寬（GB/s）"), show_value=True
-    )
+    cpu_gb_per_s = say.slider("CPU RAM bandwidth (GB/s)", "CPU RAM 頻寬（GB/s）", 10, 200, 10, value=50)
+    ssd_gb_per_s = say.slider("SSD bandwidth (GB/s)", "SSD 頻寬（GB/s）", 0.5, 14, 0.5, value=6)
     mo.vstack([prefill_tokens_per_s, kv_bytes, cpu_gb_per_s, ssd_gb_per_s])
-    return cpu_gb_per_s, kv_bytes, prefill_tokens_per_s, rates, ssd_gb_per_s
+    return cpu_gb_per_s, kv_bytes, prefill_tokens_per_s, ssd_gb_per_s
 
 
 @app.cell
 def _(cpu_gb_per_s, kv_bytes, prefill_tokens_per_s, ssd_gb_per_s, say):
     def times_s(tokens):
-        return (
-            recompute_s(tokens, prefill_tokens_per_s.value),
-            load_s(tokens, kv_bytes.value, cpu_gb_per_s.value),
-            load_s(tokens, kv_bytes.value, ssd_gb_per_s.value),
-        )
+        loads_s = (load_s(tokens, kv_bytes.value, tier.value) for tier in (cpu_gb_per_s, ssd_gb_per_s))
+        return recompute_s(tokens, prefill_tokens_per_s.value), *loads_s
 
     lengths = range(0, 32001, 1000)
-    recompute_10k_s, cpu_10k_s, ssd_10k_s = times_s(10_000)
-    _recompute, _cpu, _ssd = map(format_seconds, times_s(10_000))
+    at_10k_s = times_s(10_000)
+    _recompute, _cpu, _ssd = map(format_seconds, at_10k_s)
     names = say("recompute", "重算"), say("load from CPU RAM", "從 CPU RAM 載回"), say("load from SSD", "從 SSD 載回")
-    mo.Html(
-        charts.lines(
-            lengths,
-            dict(zip(names, zip(*map(times_s, lengths), strict=True), strict=True)),
-            charts.Axis(say("prefix (tokens)", "前綴（token）"), format_count),
-            charts.Axis(say("time", "時間"), format_seconds),
-            say(
-                f"At 10k tokens: recompute {_recompute}, load from CPU RAM {_cpu}, from SSD {_ssd}.",
-                f"10k 個 token 時：重算 {_recompute}，從 CPU RAM 載回 {_cpu}，從 SSD 載回 {_ssd}。",
-            ),
-        )
+    charts.lines(
+        lengths,
+        dict(zip(names, zip(*map(times_s, lengths), strict=True), strict=True)),
+        charts.Axis(say("prefix (tokens)", "前綴（token）"), format_count),
+        charts.Axis(say("time", "時間"), format_seconds),
+        say(
+            f"At 10k tokens: recompute {_recompute}, load from CPU RAM {_cpu}, from SSD {_ssd}.",
+            f"10k 個 token 時：重算 {_recompute}，從 CPU RAM 載回 {_cpu}，從 SSD 載回 {_ssd}。",
+        ),
     )
-    return cpu_10k_s, lengths, recompute_10k_s, ssd_10k_s
+    return at_10k_s, lengths
 
 
 @app.cell(hide_code=True)
@@ -124,75 +110,40 @@ def _():
 
 
 @app.cell
-def _(
-    break_even,
-    ceiling_speedup,
-    cpu_10k_s,
-    kv_bytes,
-    prefill_tokens_per_s,
-    recompute_10k_s,
-    ssd_10k_s,
-    ssd_gb_per_s,
-    say,
-):
+def _(at_10k_s, break_even, ceiling_speedup, kv_bytes, prefill_tokens_per_s, say, ssd_gb_per_s):
     ceiling = ceiling_speedup(prefill_tokens_per_s.value, kv_bytes.value, ssd_gb_per_s.value)
-    break_even_tokens_per_s = break_even(kv_bytes.value, ssd_gb_per_s.value)
-    saved_s = recompute_10k_s - ssd_10k_s
-    _from_cpu, _rate = format_seconds(recompute_10k_s - cpu_10k_s), format_count(break_even_tokens_per_s)
-    _figures = [
-        mo.stat(
-            format_seconds(saved_s),
-            say("Saved at 10k tokens", "10k token 省下"),
-            say(f"SSD; from CPU RAM {_from_cpu}", f"SSD；從 CPU RAM 則省下 {_from_cpu}"),
-        ),
-        mo.stat(
-            f"{ceiling:.1f}x",
-            say("Ceiling speedup", "加速上限"),
-            say("SSD; whatever the prefix length", "SSD；與前綴長度無關"),
-        ),
-        mo.stat(
-            say(f"{_rate} tokens/s", f"{_rate} token/s"),
-            say("Break-even prefill", "損益平衡的 prefill"),
-            say("faster prefill than this beats the SSD", "prefill 比這更快，就贏過 SSD"),
-        ),
-    ]
-    mo.hstack(_figures, justify="start", wrap=True)
-    return break_even_tokens_per_s, ceiling, saved_s
+    break_even_rate = break_even(kv_bytes.value, ssd_gb_per_s.value)
+    _recompute_s, _cpu_s, _ssd_s = at_10k_s
+    saved_s = _recompute_s - _ssd_s
+    _rate, _from_cpu = format_count(break_even_rate), format_seconds(_recompute_s - _cpu_s)
+    _beside = say(f"SSD; from CPU RAM {_from_cpu}", f"SSD；從 CPU RAM 則省下 {_from_cpu}")
+    _anywhere = say("SSD; whatever the prefix length", "SSD；與前綴長度無關")
+    _beyond = say("faster prefill than this beats the SSD", "prefill 比這更快，就贏過 SSD")
+    figures(
+        (format_seconds(saved_s), say("Saved at 10k tokens", "10k token 省下"), _beside),
+        (f"{ceiling:.1f}x", say("Ceiling speedup", "加速上限"), _anywhere),
+        (say(f"{_rate} tokens/s", f"{_rate} token/s"), say("Break-even prefill", "損益平衡的 prefill"), _beyond),
+    )
+    return break_even_rate, ceiling, saved_s
 
 
 @app.cell
-def _(
-    break_even_tokens_per_s,
-    ceiling,
-    ceiling_speedup,
-    cpu_gb_per_s,
-    kv_bytes,
-    prefill_tokens_per_s,
-    rates,
-    ssd_gb_per_s,
-    say,
-):
-    _rate = format_count(break_even_tokens_per_s)
-    mo.Html(
-        charts.lines(
-            rates,
-            {
-                name: [ceiling_speedup(rate, kv_bytes.value, bandwidth.value) for rate in rates]
-                for name, bandwidth in (("SSD", ssd_gb_per_s), ("CPU RAM", cpu_gb_per_s))
-            },
-            charts.Axis(say("prefill throughput (tokens/s)", "prefill 吞吐量（token/s）"), format_count, log=True),
-            charts.Axis(say("ceiling speedup", "加速上限"), lambda speedup: f"{speedup:g}x", log=True),
-            say(
-                f"The ceiling falls as prefill gets faster; with SSD it is {ceiling:.1f}x here and 1x at {_rate} tokens/s.",
-                f"Prefill 越快，上限越低；以 SSD 來說，此處為 {ceiling:.1f}x，到 {_rate} token/s 時為 1x。",
-            ),
-            here=(prefill_tokens_per_s.value, ceiling, say("you are here", "你在這裡")),
-            marks={
-                say(f"SSD break-even, {_rate} tokens/s", f"SSD 的損益平衡點，{_rate} token/s"): [
-                    break_even_tokens_per_s
-                ]
-            },
-        )
+def _(break_even_rate, ceiling, ceiling_speedup, cpu_gb_per_s, kv_bytes, prefill_tokens_per_s, say, ssd_gb_per_s):
+    _rates, _rate = prefill_tokens_per_s.steps, format_count(break_even_rate)
+    charts.lines(
+        _rates,
+        {
+            name: [ceiling_speedup(rate, kv_bytes.value, bandwidth.value) for rate in _rates]
+            for name, bandwidth in (("SSD", ssd_gb_per_s), ("CPU RAM", cpu_gb_per_s))
+        },
+        charts.Axis(say("prefill throughput (tokens/s)", "prefill 吞吐量（token/s）"), format_count, log=True),
+        charts.Axis(say("ceiling speedup", "加速上限"), lambda speedup: f"{speedup:g}x", log=True),
+        say(
+            f"The ceiling falls as prefill gets faster; with SSD it is {ceiling:.1f}x here and 1x at {_rate} tokens/s.",
+            f"Prefill 越快，上限越低；以 SSD 來說，此處為 {ceiling:.1f}x，到 {_rate} token/s 時為 1x。",
+        ),
+        here=(prefill_tokens_per_s.value, ceiling, say("you are here", "你在這裡")),
+        marks={say(f"SSD break-even, {_rate} tokens/s", f"SSD 的損益平衡點，{_rate} token/s"): [break_even_rate]},
     )
     return
 
@@ -225,25 +176,24 @@ def _(say):
         say("measured in this project's lab", "本專案實驗室實測"): (46, 1010, 386, 50, 18.8, 50),
         say("estimated: 8B-class, one GPU", "估計：8B 等級、單一 GPU"): (20, 250, 4, 45, 21.8, 50),
     }
-    profile = mo.ui.dropdown(_profiles, value=next(iter(_profiles)), label=say("Start from", "從哪組數字開始"))
+    profile = say.dropdown("Start from", "從哪組數字開始", _profiles)
     profile
     return (profile,)
 
 
 @app.cell
 def _(profile, say):
-    knobs = {
-        "cold_fixed": (say("Cold: fixed (ms)", "冷請求：固定（ms）"), 500, 1),
-        "cold_linear": (say("Cold: per token (µs)", "冷請求：每個 token（µs）"), 2000, 10),
-        "cold_square": (say("Cold: per token² (ns)", "冷請求：每 token²（ns）"), 1000, 1),
-        "load_fixed": (say("Load: fixed (ms)", "載回：固定（ms）"), 500, 1),
-        "load_linear": (say("Load: per token (µs)", "載回：每個 token（µs）"), 200, 0.1),
-        "tail": (say("Tail that is recomputed (tokens)", "要重算的尾段（token）"), 500, 10),
-    }
+    _fixed, _linear, _square, _load_fixed, _load_linear, _tail = profile.value
     curve = mo.ui.dictionary(
         {
-            name: mo.ui.slider(0, stop, step, value=value, label=label, show_value=True)
-            for (name, (label, stop, step)), value in zip(knobs.items(), profile.value, strict=True)
+            "cold_fixed": say.slider("Cold: fixed (ms)", "冷請求：固定（ms）", 0, 500, value=_fixed),
+            "cold_linear": say.slider("Cold: per token (µs)", "冷請求：每個 token（µs）", 0, 2000, 10, value=_linear),
+            "cold_square": say.slider("Cold: per token² (ns)", "冷請求：每 token²（ns）", 0, 1000, value=_square),
+            "load_fixed": say.slider("Load: fixed (ms)", "載回：固定（ms）", 0, 500, value=_load_fixed),
+            "load_linear": say.slider(
+                "Load: per token (µs)", "載回：每個 token（µs）", 0, 200, 0.1, value=_load_linear
+            ),
+            "tail": say.slider("Tail that is recomputed (tokens)", "要重算的尾段（token）", 0, 500, 10, value=_tail),
         }
     )
     mo.vstack(curve.elements.values())
@@ -252,29 +202,26 @@ def _(profile, say):
 
 @app.cell
 def _(curve, lengths, say):
-    cold = TtftCurve(
-        curve.value["cold_fixed"] / 1e3, curve.value["cold_linear"] / 1e6, curve.value["cold_square"] / 1e9
-    )
-    load = TtftCurve(curve.value["load_fixed"] / 1e3, curve.value["load_linear"] / 1e6)
+    _set = curve.value
+    cold = TtftCurve(_set["cold_fixed"] / 1e3, _set["cold_linear"] / 1e6, _set["cold_square"] / 1e9)
+    load = TtftCurve(_set["load_fixed"] / 1e3, _set["load_linear"] / 1e6)
 
     def reuse_s(tokens):
         return reuse_ttft_s(cold, load, tokens, curve.value["tail"])
 
     _recompute, _reuse = format_seconds(cold.ttft_s(8000)), format_seconds(reuse_s(8000))
-    mo.Html(
-        charts.lines(
-            lengths[:9],
-            {
-                say("recompute", "重算"): list(map(cold.ttft_s, lengths[:9])),
-                say("load from SSD, then the tail", "從 SSD 載回，再算尾段"): list(map(reuse_s, lengths[:9])),
-            },
-            charts.Axis(say("prefix (tokens)", "前綴（token）"), format_count),
-            charts.Axis(say("time", "時間"), format_seconds),
-            say(
-                f"With fixed costs and the square, at 8k tokens: recompute {_recompute}, reuse {_reuse}.",
-                f"加上固定成本與平方項後，8k 個 token 時：重算 {_recompute}，重用 {_reuse}。",
-            ),
-        )
+    charts.lines(
+        lengths[:9],
+        {
+            say("recompute", "重算"): list(map(cold.ttft_s, lengths[:9])),
+            say("load from SSD, then the tail", "從 SSD 載回，再算尾段"): list(map(reuse_s, lengths[:9])),
+        },
+        charts.Axis(say("prefix (tokens)", "前綴（token）"), format_count),
+        charts.Axis(say("time", "時間"), format_seconds),
+        say(
+            f"With fixed costs and the square, at 8k tokens: recompute {_recompute}, reuse {_reuse}.",
+            f"加上固定成本與平方項後，8k 個 token 時：重算 {_recompute}，重用 {_reuse}。",
+        ),
     )
     return cold, load, reuse_s
 
@@ -282,20 +229,14 @@ def _(curve, lengths, say):
 @app.cell
 def _(cold, load, reuse_s, say):
     _tokens = worthwhile_from_tokens(cold, load)
-    _from = (
-        say("never", "永遠不划算")
-        if _tokens is None
-        else say(f"{_tokens:,.0f} tokens loaded", f"載回 {_tokens:,.0f} 個 token 起")
-    )
-    _speedups = {format_count(tokens): cold.ttft_s(tokens) / reuse_s(tokens) for tokens in (300, 8000)}
-    _figures = [
-        mo.stat(_from, say("Loading wins from", "載回從何時開始划算")),
-        *(
-            mo.stat(f"{speedup:.1f}x", say(f"Speedup at {tokens} tokens", f"{tokens} 個 token 的加速"))
-            for tokens, speedup in _speedups.items()
-        ),
+    _from = say("never", "永遠不划算")
+    if _tokens is not None:
+        _from = say(f"{_tokens:,.0f} tokens loaded", f"載回 {_tokens:,.0f} 個 token 起")
+    _speedups = [
+        (f"{cold.ttft_s(tokens) / reuse_s(tokens):.1f}x", say(f"Speedup at {size} tokens", f"{size} 個 token 的加速"))
+        for tokens, size in ((300, "300"), (8000, "8k"))
     ]
-    mo.hstack(_figures, justify="start", wrap=True)
+    figures((_from, say("Loading wins from", "載回從何時開始划算")), *_speedups)
     return
 
 
@@ -325,7 +266,7 @@ def _(say):
 
 @app.cell(hide_code=True)
 def _(say):
-    say.md(
+    _playground = say.md(
         """
         ## Playground
 
@@ -337,6 +278,7 @@ def _(say):
         填入你自己的數字：開啟這份筆記本的可編輯版本，修改下面這一格。
         """,
     )
+    mo.vstack([_playground, say.from_clone("03_load_or_recompute")])
     return
 
 
@@ -348,15 +290,6 @@ def _():
     my_load_rate = my_gb_per_s * 1e9 / my_kv_bytes
     my_ceiling = my_load_rate / my_tokens_per_s
     mo.show_code(f"{my_ceiling:.1f}x", position="above")
-    return
-
-
-@app.cell(hide_code=True)
-def _(say):
-    say.md(
-        "Run it from a clone: `uvx marimo edit --sandbox notebooks/03_load_or_recompute.py`",
-        "從 clone 下來的專案執行：`uvx marimo edit --sandbox notebooks/03_load_or_recompute.py -- --language zh-TW`",
-    )
     return
 
 

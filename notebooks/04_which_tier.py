@@ -23,6 +23,7 @@ with app.setup:
     from kvtiers.ledger.tiers import DEFAULT_BANDWIDTH_GB_PER_S, Reason, Tier, Traffic, judge, load_back_s
     from kvtiers.ledger.upkeep import Rate, drive_years, energy_kwh_per_year, price, terabytes_written_per_year
     from kvtiers.model import kv_spec
+    from kvtiers.model.public import public_models
     from kvtiers.notebook import speaker
     from kvtiers.units import GIB, format_bytes, format_seconds
 
@@ -53,26 +54,20 @@ def _(say):
 
 @app.cell
 def _(say):
-    kv_type = mo.ui.dropdown(
+    kv_type = say.dropdown(
+        "KV type (8B-class model: 32 layers, 8 KV heads, head_dim 128)",
+        "KV 型別（8B 級模型：32 層、8 個 KV 頭、head_dim 128）",
         ["fp32", "fp16", "bf16", "fp8"],
         value="fp16",
-        label=say(
-            "KV type (8B-class model: 32 layers, 8 KV heads, head_dim 128)",
-            "KV 型別（8B 級模型：32 層、8 個 KV 頭、head_dim 128）",
-        ),
     )
-    context_tokens = mo.ui.slider(
-        steps=[2048, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576],
-        value=131072,
-        label=say("Context of one user (tokens)", "一位使用者的上下文（token）"),
-        show_value=True,
+    _contexts = [2048, *(8192 << power for power in range(8))]
+    context_tokens = say.slider(
+        "Context of one user (tokens)", "一位使用者的上下文（token）", steps=_contexts, value=131072
     )
-    users = mo.ui.slider(1, 50, value=1, label=say("Users at once", "同時的使用者數"), show_value=True)
+    users = say.slider("Users at once", "同時的使用者數", 1, 50, value=1)
     reused = mo.ui.switch(value=True, label=say("The same prefix comes back", "同一段前綴會再出現"))
-    free_vram_gib = mo.ui.slider(0, 80, value=10, label=say("Free VRAM (GiB)", "可用 VRAM（GiB）"), show_value=True)
-    cpu_ram_gib = mo.ui.slider(
-        0, 512, value=64, label=say("CPU RAM for KV (GiB)", "可給 KV 的 CPU RAM（GiB）"), show_value=True
-    )
+    free_vram_gib = say.slider("Free VRAM (GiB)", "可用 VRAM（GiB）", 0, 80, value=10)
+    cpu_ram_gib = say.slider("CPU RAM for KV (GiB)", "可給 KV 的 CPU RAM（GiB）", 0, 512, value=64)
     chosen, choose = mo.state(Tier.SSD)
     tier_names = {
         Tier.VRAM: say("GPU memory", "GPU 記憶體"),
@@ -87,15 +82,7 @@ def _(say):
 
 @app.cell
 def _(kv_type):
-    model = {
-        "model_type": "llama",
-        "num_hidden_layers": 32,
-        "num_attention_heads": 32,
-        "num_key_value_heads": 8,
-        "head_dim": 128,
-        "hidden_size": 4096,
-    }
-    kv_bytes = kv_spec(model, kv_type.value).bytes_per_token
+    kv_bytes = kv_spec(public_models()["Llama-3.1-8B"], kv_type.value).bytes_per_token
     back_s = {tier: load_back_s(tier, 10_000, kv_bytes) for tier in DEFAULT_BANDWIDTH_GB_PER_S}
     return back_s, kv_bytes
 
@@ -198,20 +185,18 @@ def _(needed, ram, say, tier_names, verdict, vram):
 @app.cell
 def _(needed, ram, say, tier_names, verdict, vram):
     _name = tier_names[verdict.tier]
-    mo.Html(
-        charts.log_bars(
-            {say("needed", "需要"): verdict.needed_bytes},
-            charts.Axis(say("KV cache (logarithmic)", "KV 快取（對數刻度）"), format_bytes, log=True, log_base=4),
-            (GIB / 16, 4096 * GIB),
-            say(
-                f"Needed {needed}, free VRAM {vram}, CPU RAM {ram}: {_name}.",
-                f"需要 {needed}，可用 VRAM {vram}，CPU RAM {ram}：{_name}。",
-            ),
-            {
-                say(f"free VRAM, {vram}", f"可用 VRAM，{vram}"): verdict.free_vram_bytes,
-                say(f"CPU RAM, {ram}", f"CPU RAM，{ram}"): verdict.cpu_ram_bytes,
-            },
-        )
+    charts.log_bars(
+        {say("needed", "需要"): verdict.needed_bytes},
+        charts.Axis(say("KV cache (logarithmic)", "KV 快取（對數刻度）"), format_bytes, log=True, log_base=4),
+        (GIB / 16, 4096 * GIB),
+        say(
+            f"Needed {needed}, free VRAM {vram}, CPU RAM {ram}: {_name}.",
+            f"需要 {needed}，可用 VRAM {vram}，CPU RAM {ram}：{_name}。",
+        ),
+        {
+            say(f"free VRAM, {vram}", f"可用 VRAM，{vram}"): verdict.free_vram_bytes,
+            say(f"CPU RAM, {ram}", f"CPU RAM，{ram}"): verdict.cpu_ram_bytes,
+        },
     )
     return
 
@@ -256,31 +241,17 @@ def _(say):
 
 @app.cell
 def _(say, tier_names):
-    _price_each = {Tier.VRAM: 60, Tier.CPU: 5, Tier.SSD: 0.2}
-    _watts_each = {Tier.VRAM: 2500, Tier.CPU: 400, Tier.SSD: 4}
-    _price, _watts = say("price per GB", "每 GB 價格"), say("watts per TB", "每 TB 瓦數")
-    _label = say("{tier}: {figure}", "{tier}：{figure}")
-    kept_gib = mo.ui.slider(
-        10, 2000, 10, value=500, label=say("KV to keep (GiB)", "要保留的 KV（GiB）"), show_value=True
-    )
-    prices = mo.ui.dictionary(
-        {
-            tier: mo.ui.number(0.01, 1000, value=cost, label=_label.format(tier=tier_names[tier], figure=_price))
-            for tier, cost in _price_each.items()
-        }
-    )
-    watts = mo.ui.dictionary(
-        {
-            tier: mo.ui.number(0.1, 10000, value=power, label=_label.format(tier=tier_names[tier], figure=_watts))
-            for tier, power in _watts_each.items()
-        }
-    )
-    new_tokens_m = mo.ui.slider(
-        1, 500, value=20, label=say("New tokens stored a day (millions)", "每天新存入的 token（百萬）"), show_value=True
-    )
-    rated_tbw = mo.ui.slider(
-        300, 10000, 100, value=1200, label=say("Drive's rating (TBW)", "硬碟的耐寫度（TBW）"), show_value=True
-    )
+    def _numbers(least, most, values, what):
+        labels = {tier: f"{tier_names[tier]}{say(': ', '：')}{what}" for tier in values}
+        return mo.ui.dictionary(
+            {tier: mo.ui.number(least, most, value=values[tier], label=labels[tier]) for tier in values}
+        )
+
+    kept_gib = say.slider("KV to keep (GiB)", "要保留的 KV（GiB）", 10, 2000, 10, value=500)
+    prices = _numbers(0.01, 1000, {Tier.VRAM: 60, Tier.CPU: 5, Tier.SSD: 0.2}, say("price per GB", "每 GB 價格"))
+    watts = _numbers(0.1, 10000, {Tier.VRAM: 2500, Tier.CPU: 400, Tier.SSD: 4}, say("watts per TB", "每 TB 瓦數"))
+    new_tokens_m = say.slider("New tokens stored a day (millions)", "每天新存入的 token（百萬）", 1, 500, value=20)
+    rated_tbw = say.slider("Drive's rating (TBW)", "硬碟的耐寫度（TBW）", 300, 10000, 100, value=1200)
     mo.vstack([kept_gib, *prices.elements.values(), *watts.elements.values(), new_tokens_m, rated_tbw])
     return kept_gib, new_tokens_m, prices, rated_tbw, watts
 
@@ -320,16 +291,8 @@ def _(say):
         其他都不動（128k 個 token、一位使用者、10 GiB 可用 VRAM），把 KV 型別改成 fp8。每個 token 從 128 KiB 變成 64 KiB，整段上下文從 16 GiB 變成 8 GiB，判斷器就從 CPU 層改判為 VRAM：一層都不必架。
         """,
     )
-    mo.accordion({say("Exercise 1: what does fp8 change?", "練習 1：fp8 改變了什麼？"): _solution})
-    return
-
-
-@app.cell(hide_code=True)
-def _(say):
-    say.md(
-        "Run it from a clone: `uvx marimo edit --sandbox notebooks/04_which_tier.py`",
-        "從 clone 下來的專案執行：`uvx marimo edit --sandbox notebooks/04_which_tier.py -- --language zh-TW`",
-    )
+    _exercise = mo.accordion({say("Exercise 1: what does fp8 change?", "練習 1：fp8 改變了什麼？"): _solution})
+    mo.vstack([_exercise, say.from_clone("04_which_tier")])
     return
 
 

@@ -255,10 +255,7 @@ def _(LANGUAGE, pasted, say):
 
 @app.cell(hide_code=True)
 def _(say):
-    say.md(
-        "Run it from a clone: `uvx marimo edit --sandbox notebooks/05_wire_it.py`",
-        "從 clone 下來的專案執行：`uvx marimo edit --sandbox notebooks/05_wire_it.py -- --language zh-TW`",
-    )
+    say.from_clone("05_wire_it")
     return
 
 

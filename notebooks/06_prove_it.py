@@ -402,16 +402,13 @@ def _(LANGUAGE, pasted_log, say):
     )
     _table = mo.md("\n".join([_head, "|:---" + "|---:" * 5 + "|:---|", *asked]))
     requests = _table.style({"overflow-x": "auto", "white-space": "nowrap"})
-    mo.vstack([*map(said, diagnosis.problems or (diagnosis.verdict,)), *([requests] if asked else [])])
+    mo.vstack([*map(said, diagnosis.problems or (diagnosis.conclusion,)), *([requests] if asked else [])])
     return (diagnosis,)
 
 
 @app.cell(hide_code=True)
 def _(say):
-    say.md(
-        "Run it from a clone: `uvx marimo edit --sandbox notebooks/06_prove_it.py`",
-        "從 clone 下來的專案執行：`uvx marimo edit --sandbox notebooks/06_prove_it.py -- --language zh-TW`",
-    )
+    say.from_clone("06_prove_it")
     return
 
 

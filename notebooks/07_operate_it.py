@@ -21,7 +21,7 @@ with app.setup:
     from kvtiers import charts
     from kvtiers.ledger.stack import Speeds, StackTier, Workload, replay
     from kvtiers.ledger.tiers import Tier
-    from kvtiers.notebook import speaker
+    from kvtiers.notebook import figures, speaker
     from kvtiers.units import KIB, format_count, format_seconds
 
 
@@ -52,24 +52,17 @@ def _(say):
 
 @app.cell
 def _(say):
-    documents = mo.ui.slider(10, 300, 10, value=100, label=say("Documents", "文件數"), show_value=True)
-    prefix_tokens = mo.ui.slider(
-        1000, 32000, 1000, value=8000, label=say("Prefix of each (tokens)", "每份文件的前綴（token）"), show_value=True
-    )
-    vram_gib = mo.ui.slider(
-        0, 40, value=6, label=say("KV pool in GPU memory (GiB)", "GPU 記憶體裡的 KV 池（GiB）"), show_value=True
-    )
-    cpu_gib = mo.ui.slider(0, 128, 2, value=20, label=say("CPU RAM (GiB)", "CPU RAM（GiB）"), show_value=True)
-    disk_gib = mo.ui.slider(
+    documents = say.slider("Documents", "文件數", 10, 300, 10, value=100)
+    prefix_tokens = say.slider("Prefix of each (tokens)", "每份文件的前綴（token）", 1000, 32000, 1000, value=8000)
+    vram_gib = say.slider("KV pool in GPU memory (GiB)", "GPU 記憶體裡的 KV 池（GiB）", 0, 40, value=6)
+    cpu_gib = say.slider("CPU RAM (GiB)", "CPU RAM（GiB）", 0, 128, 2, value=20)
+    disk_gib = say.slider(
+        "Local disk limit (GiB; 0 is LMCache's default: no disk tier)",
+        "本機磁碟上限（GiB；0 是 LMCache 的預設值：沒有磁碟層）",
         0,
         200,
         5,
         value=60,
-        label=say(
-            "Local disk limit (GiB; 0 is LMCache's default: no disk tier)",
-            "本機磁碟上限（GiB；0 是 LMCache 的預設值：沒有磁碟層）",
-        ),
-        show_value=True,
     )
     remote = mo.ui.switch(label=say("Remote tier (200 GiB)", "遠端層（200 GiB）"))
     stable_hash = mo.ui.switch(
@@ -82,7 +75,7 @@ def _(say):
             "中止請求使引擎當掉（LMCache 0.4.6 以前），每 150 個請求一次",
         )
     )
-    seed = mo.ui.slider(0, 20, value=0, label=say("Seed of the request stream", "請求序列的亂數種子"), show_value=True)
+    seed = say.slider("Seed of the request stream", "請求序列的亂數種子", 0, 20, value=0)
     mo.vstack([documents, prefix_tokens, vram_gib, cpu_gib, disk_gib, remote, stable_hash, restart, crash, seed])
     return cpu_gib, crash, disk_gib, documents, prefix_tokens, remote, restart, seed, stable_hash, vram_gib
 
@@ -112,19 +105,17 @@ def _(pool_only, say, with_stack):
         Tier.REMOTE: say("remote", "遠端"),
         Tier.NONE: say("recomputed", "重算"),
     }
-    mo.Html(
-        charts.stacked_bars(
-            {
-                say("this stack", "目前的分層"): [with_stack.share(tier) for tier in answered_by],
-                say("GPU pool only", "只有 GPU 的 KV 池"): [pool_only.share(tier) for tier in answered_by],
-            },
-            list(answered_by.values()),
-            charts.Axis(say("share of requests", "占請求的比例"), lambda share: f"{share:.0%}"),
-            say(
-                f"Tiers answer {with_stack.hit_rate:.0%} of the requests; the GPU pool alone {pool_only.hit_rate:.0%}.",
-                f"各層回應了 {with_stack.hit_rate:.0%} 的請求；只有 GPU 的 KV 池時為 {pool_only.hit_rate:.0%}。",
-            ),
-        )
+    charts.stacked_bars(
+        {
+            say("this stack", "目前的分層"): [with_stack.share(tier) for tier in answered_by],
+            say("GPU pool only", "只有 GPU 的 KV 池"): [pool_only.share(tier) for tier in answered_by],
+        },
+        list(answered_by.values()),
+        charts.Axis(say("share of requests", "占請求的比例"), lambda share: f"{share:.0%}"),
+        say(
+            f"Tiers answer {with_stack.hit_rate:.0%} of the requests; the GPU pool alone {pool_only.hit_rate:.0%}.",
+            f"各層回應了 {with_stack.hit_rate:.0%} 的請求；只有 GPU 的 KV 池時為 {pool_only.hit_rate:.0%}。",
+        ),
     )
     return
 
@@ -133,45 +124,42 @@ def _(pool_only, say, with_stack):
 def _(pool_only, say, with_stack):
     recomputed, requests = with_stack.answered_by.count(Tier.NONE), len(with_stack.answered_by)
     _rate, _saved = f"{pool_only.hit_rate:.0%}", format_seconds(pool_only.saved_s)
-    _figures = [
-        mo.stat(
+    figures(
+        (
             f"{with_stack.hit_rate:.0%}",
             say("Hit rate", "命中率"),
             say(f"GPU pool only: {_rate}", f"只有 GPU 的 KV 池：{_rate}"),
         ),
-        mo.stat(
+        (
             format_seconds(with_stack.saved_s),
             say("TTFT saved in all", "一共省下的 TTFT"),
             say(f"GPU pool only: {_saved}", f"只有 GPU 的 KV 池：{_saved}"),
         ),
-        mo.stat(
+        (
             str(recomputed),
             say("Prefixes recomputed", "重算的前綴"),
             say(f"of {requests} requests", f"共 {requests} 個請求"),
         ),
-    ]
-    mo.hstack(_figures, justify="start", wrap=True)
+    )
     return
 
 
 @app.cell
 def _(pool_only, restarts, say, with_stack):
     _restarts = ", ".join(map(str, restarts)) or say("none", "無")
-    mo.Html(
-        charts.lines(
-            range(50, 601, 50),
-            {
-                say("this stack", "目前的分層"): with_stack.hit_rate_over_time(50),
-                say("GPU pool only", "只有 GPU 的 KV 池"): pool_only.hit_rate_over_time(50),
-            },
-            charts.Axis(say("request", "請求"), format_count),
-            charts.Axis(say("hit rate over 50 requests", "每 50 個請求的命中率"), lambda share: f"{share:.0%}"),
-            say(
-                f"Hit rate over time for this stack and for the GPU pool alone; restarts at {_restarts}.",
-                f"目前的分層與只有 GPU 的 KV 池的命中率變化；重新啟動於第 {_restarts} 個請求。",
-            ),
-            marks={say("engine restarts", "引擎重新啟動"): restarts} if restarts else None,
-        )
+    charts.lines(
+        range(50, 601, 50),
+        {
+            say("this stack", "目前的分層"): with_stack.hit_rate_over_time(50),
+            say("GPU pool only", "只有 GPU 的 KV 池"): pool_only.hit_rate_over_time(50),
+        },
+        charts.Axis(say("request", "請求"), format_count),
+        charts.Axis(say("hit rate over 50 requests", "每 50 個請求的命中率"), lambda share: f"{share:.0%}"),
+        say(
+            f"Hit rate over time for this stack and for the GPU pool alone; restarts at {_restarts}.",
+            f"目前的分層與只有 GPU 的 KV 池的命中率變化；重新啟動於第 {_restarts} 個請求。",
+        ),
+        marks={say("engine restarts", "引擎重新啟動"): restarts} if restarts else None,
     )
     return
 
@@ -192,10 +180,7 @@ def _(say):
 
 @app.cell(hide_code=True)
 def _(say):
-    say.md(
-        "Run it from a clone: `uvx marimo edit --sandbox notebooks/07_operate_it.py`",
-        "從 clone 下來的專案執行：`uvx marimo edit --sandbox notebooks/07_operate_it.py -- --language zh-TW`",
-    )
+    say.from_clone("07_operate_it")
     return
 
 

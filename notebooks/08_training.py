@@ -29,7 +29,7 @@ with app.setup:
         optimizer_bytes_per_parameter,
         transfer_s_per_step,
     )
-    from kvtiers.notebook import speaker
+    from kvtiers.notebook import figures, speaker
     from kvtiers.units import GIB, format_bytes, format_seconds
 
 
@@ -60,106 +60,68 @@ def _(say):
 
 @app.cell
 def _(say):
-    tier_names = {Tier.VRAM: say("GPU memory", "GPU 記憶體"), Tier.CPU: "CPU RAM", Tier.SSD: "NVMe"}
-    _places = {name: tier for tier, name in tier_names.items()}
     _optimizers = {
         "Adam": "adam",
         say("Adam, 8-bit states", "Adam，8 位元狀態"): "adam8bit",
         say("SGD with momentum", "帶動量的 SGD"): "sgd",
     }
-    parameters_b = mo.ui.slider(
-        steps=[0.5, 1, 3, 7, 8, 13, 32, 70, 180],
-        value=7,
-        label=say("Parameters (billions)", "參數量（十億）"),
-        show_value=True,
+    parameters_b = say.slider(
+        "Parameters (billions)", "參數量（十億）", steps=[0.5, 1, 3, 7, 8, 13, 32, 70, 180], value=7
     )
-    precision = mo.ui.dropdown(list(PRECISION_BYTES), value="bf16", label=say("Precision", "精度"))
-    optimizer = mo.ui.dropdown(_optimizers, value="Adam", label=say("Optimizer", "最佳化器"))
-    gpus = mo.ui.slider(
-        steps=[1, 2, 4, 8, 16, 32, 64],
-        value=1,
-        label=say("GPUs (ZeRO stage 3 shares everything)", "GPU 數（ZeRO stage 3 均分一切）"),
-        show_value=True,
+    precision = say.dropdown("Precision", "精度", list(PRECISION_BYTES), value="bf16")
+    optimizer = say.dropdown("Optimizer", "最佳化器", _optimizers)
+    _counts = [1, 2, 4, 8, 16, 32, 64]
+    gpus = say.slider(
+        "GPUs (ZeRO stage 3 shares everything)", "GPU 數（ZeRO stage 3 均分一切）", steps=_counts, value=1
     )
     lora = mo.ui.switch(label=say("LoRA: train 0.5% of the parameters", "LoRA：只訓練 0.5% 的參數"))
-    optimizer_place = mo.ui.dropdown(
-        _places,
-        value=tier_names[Tier.CPU],
-        label=say("Optimizer states and gradients live in", "最佳化器狀態與梯度放在"),
-    )
-    weights_place = mo.ui.dropdown(_places, value=tier_names[Tier.VRAM], label=say("Weights live in", "權重放在"))
-    cpu_gb_per_s = mo.ui.slider(
-        10, 200, 10, value=50, label=say("CPU RAM bandwidth (GB/s)", "CPU RAM 頻寬（GB/s）"), show_value=True
-    )
-    ssd_gb_per_s = mo.ui.slider(
-        0.5, 14, 0.5, value=6, label=say("NVMe bandwidth (GB/s)", "NVMe 頻寬（GB/s）"), show_value=True
-    )
-    mo.vstack(
-        [
-            parameters_b,
-            precision,
-            optimizer,
-            gpus,
-            lora,
-            optimizer_place,
-            weights_place,
-            cpu_gb_per_s,
-            ssd_gb_per_s,
-        ]
-    )
-    return (
-        cpu_gb_per_s,
-        gpus,
-        lora,
-        optimizer,
-        optimizer_place,
-        parameters_b,
-        precision,
-        ssd_gb_per_s,
-        tier_names,
-        weights_place,
-    )
+    mo.vstack([parameters_b, precision, optimizer, gpus, lora])
+    return gpus, lora, optimizer, parameters_b, precision
 
 
 @app.cell
-def _(
-    cpu_gb_per_s,
-    gpus,
-    lora,
-    optimizer,
-    optimizer_place,
-    parameters_b,
-    precision,
-    ssd_gb_per_s,
-    weights_place,
-):
-    training = Training(
-        parameters_b.value * 1e9, precision.value, optimizer.value, gpus.value, 0.005 if lora.value else 1.0
+def _(say):
+    tier_names = {Tier.VRAM: say("GPU memory", "GPU 記憶體"), Tier.CPU: "CPU RAM", Tier.SSD: "NVMe"}
+    _places = {name: tier for tier, name in tier_names.items()}
+    optimizer_place = say.dropdown(
+        "Optimizer states and gradients live in", "最佳化器狀態與梯度放在", _places, value=tier_names[Tier.CPU]
     )
+    weights_place = say.dropdown("Weights live in", "權重放在", _places)
+    cpu_gb_per_s = say.slider("CPU RAM bandwidth (GB/s)", "CPU RAM 頻寬（GB/s）", 10, 200, 10, value=50)
+    ssd_gb_per_s = say.slider("NVMe bandwidth (GB/s)", "NVMe 頻寬（GB/s）", 0.5, 14, 0.5, value=6)
+    mo.vstack([optimizer_place, weights_place, cpu_gb_per_s, ssd_gb_per_s])
+    return cpu_gb_per_s, optimizer_place, ssd_gb_per_s, tier_names, weights_place
+
+
+@app.cell
+def _(gpus, lora, optimizer, parameters_b, precision):
+    _trained = 0.005 if lora.value else 1.0
+    training = Training(parameters_b.value * 1e9, precision.value, optimizer.value, gpus.value, _trained)
+    return (training,)
+
+
+@app.cell
+def _(cpu_gb_per_s, optimizer_place, ssd_gb_per_s, training, weights_place):
     placement = Placement(optimizer_place.value, weights_place.value)
     by_tier = held_by_tier(training, placement)
     transfer_s = transfer_s_per_step(training, placement, {Tier.CPU: cpu_gb_per_s.value, Tier.SSD: ssd_gb_per_s.value})
-    return by_tier, training, transfer_s
+    return by_tier, transfer_s
 
 
 @app.cell
 def _(by_tier, say, tier_names):
     _vram, _cpu, _ssd = (format_bytes(by_tier[tier].total_bytes) for tier in (Tier.VRAM, Tier.CPU, Tier.SSD))
-    mo.Html(
-        charts.stacked_bars(
-            {
-                tier_names[tier]: [
-                    part / GIB for part in (kept.weights_bytes, kept.gradients_bytes, kept.optimizer_bytes)
-                ]
-                for tier, kept in by_tier.items()
-            },
-            (say("weights", "權重"), say("gradients", "梯度"), say("optimizer states", "最佳化器狀態")),
-            charts.Axis(say("per GPU", "每張 GPU"), lambda size_gib: f"{size_gib:.3g} GiB"),
-            say(
-                f"Kept per GPU: {_vram} in GPU memory, {_cpu} in CPU RAM, {_ssd} on NVMe.",
-                f"每張 GPU 要保留：GPU 記憶體 {_vram}，CPU RAM {_cpu}，NVMe {_ssd}。",
-            ),
-        )
+    charts.stacked_bars(
+        {
+            tier_names[tier]: [part / GIB for part in (kept.weights_bytes, kept.gradients_bytes, kept.optimizer_bytes)]
+            for tier, kept in by_tier.items()
+        },
+        (say("weights", "權重"), say("gradients", "梯度"), say("optimizer states", "最佳化器狀態")),
+        charts.Axis(say("per GPU", "每張 GPU"), lambda size_gib: f"{size_gib:.3g} GiB"),
+        say(
+            f"Kept per GPU: {_vram} in GPU memory, {_cpu} in CPU RAM, {_ssd} on NVMe.",
+            f"每張 GPU 要保留：GPU 記憶體 {_vram}，CPU RAM {_cpu}，NVMe {_ssd}。",
+        ),
     )
     return
 
@@ -171,14 +133,14 @@ def _(by_tier, say, training, transfer_s):
         training.precision, training.optimizer
     )
     _cpu, _ssd = format_seconds(transfer_s[Tier.CPU]), format_seconds(transfer_s[Tier.SSD])
-    _figures = [
-        mo.stat(
+    figures(
+        (
             format_bytes(total_bytes),
             say("All parts, all GPUs", "所有部分、所有 GPU"),
             say(f"{per_parameter:g} bytes per trained parameter", f"每個受訓參數 {per_parameter:g} 位元組"),
         ),
-        mo.stat(format_bytes(by_tier[Tier.VRAM].total_bytes), say("GPU memory, per GPU", "GPU 記憶體，每張 GPU")),
-        mo.stat(
+        (format_bytes(by_tier[Tier.VRAM].total_bytes), say("GPU memory, per GPU", "GPU 記憶體，每張 GPU")),
+        (
             format_seconds(sum(transfer_s.values())),
             say("Transfer per step", "每一步的傳輸"),
             say(
@@ -186,8 +148,7 @@ def _(by_tier, say, training, transfer_s):
                 f"CPU RAM {_cpu}，NVMe {_ssd}；能藏多少由預取決定",
             ),
         ),
-    ]
-    mo.hstack(_figures, justify="start", wrap=True)
+    )
     return per_parameter, total_bytes
 
 
@@ -227,10 +188,7 @@ def _(say):
 
 @app.cell(hide_code=True)
 def _(say):
-    say.md(
-        "Run it from a clone: `uvx marimo edit --sandbox notebooks/08_training.py`",
-        "從 clone 下來的專案執行：`uvx marimo edit --sandbox notebooks/08_training.py -- --language zh-TW`",
-    )
+    say.from_clone("08_training")
     return
 
 

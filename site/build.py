@@ -3,8 +3,6 @@
 Lessons and notebooks in, a folder of static files out. Needs the package registries; no browser, no GPU.
 """
 
-from __future__ import annotations
-
 import argparse
 import errno
 import hashlib
@@ -12,6 +10,7 @@ import re
 import shutil
 import sys
 import tempfile
+import time
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -19,9 +18,13 @@ from pathlib import Path
 
 from course.children import ChildError, children
 from course.compress import Compressor
+from course.downloads import load_downloads
 from course.errors import CourseError, NoSpaceError
-from course.frontend import Frontend, build_frontend
-from course.notebooks import (
+from course.fetch import fetch
+from course.lessons.pages import LANGUAGES, Pages
+from course.lessons.reading import load_reading, write_reading
+from course.lessons.search import write_index, write_library
+from course.notebooks.export import (
     Notebook,
     export_notebooks,
     find_notebooks,
@@ -30,19 +33,18 @@ from course.notebooks import (
     with_wheel,
     write_pages,
 )
+from course.notebooks.frontend import Frontend, build_frontend
+from course.notebooks.poster import save_views
+from course.notebooks.runtime import build_runtime
+from course.notebooks.share import write_pictures
 from course.notices import write_notices
-from course.pages import LANGUAGES, Pages
-from course.poster import save_views
-from course.reading import load_reading, write_reading
-from course.runtime import build_runtime
-from course.search import write_index, write_library
-from course.share import write_pictures
-from course.sources import fetch, load_sources
-from course.steps import Steps, steps
+from course.steps import step
 from course.workers import marimo_workers
+from rich.progress import Progress
 
 from kvtiers.errors import KvtiersError
 from kvtiers.result.schema import read_result
+from progress import bars, say
 
 SITE = Path(__file__).resolve().parent
 PROJECT = SITE.parent
@@ -86,7 +88,8 @@ def build(out: Path, cache: Path, address: str) -> None:
     shutil.rmtree(fresh, ignore_errors=True)
     shutil.copytree(SITE / "static", fresh / "static")
     compressor = Compressor(cache / "compressed")
-    with steps() as shown, marimo_workers() as workers, ThreadPoolExecutor(LANES) as lanes:
+    started = time.monotonic()
+    with bars() as shown, marimo_workers() as workers, ThreadPoolExecutor(LANES) as lanes:
         try:
             Build(fresh, cache, address, shown, workers, lanes, compressor).write()
             compressor.finish(shown)
@@ -98,6 +101,7 @@ def build(out: Path, cache: Path, address: str) -> None:
             raise
     shutil.rmtree(out, ignore_errors=True)
     shutil.move(fresh, out)
+    say(f"built in {time.monotonic() - started:.0f} s")
 
 
 @dataclass(frozen=True)
@@ -110,20 +114,19 @@ class Build:
     out: Path
     cache: Path
     address: str
-    shown: Steps
+    shown: Progress
     workers: Executor
     lanes: Executor
     compressor: Compressor
 
     def write(self) -> None:
-        """Write the whole site into ``out``."""
         out, notebooks = self.out, stage(find_notebooks(PROJECT / "notebooks"), self.cache / "notebooks")
         runtime = _runtime_name()
         fetched = self.lanes.submit(self._fetch)
         runtime_built = self.lanes.submit(self._write_runtime, runtime, fetched)
         views = self.lanes.submit(save_views, notebooks, self.workers, self.shown)
         frontend = self._write_notebooks(notebooks, runtime, fetched)
-        with self.shown.step("write pages"):
+        with step(self.shown, "write pages"):
             pictures = write_pictures(views.result(), PROJECT / "docs" / "lab.png", out / "share")
             reading = load_reading(PROJECT, SITE)
             start = start_script(frontend, runtime, "../../")
@@ -135,9 +138,9 @@ class Build:
         self.compressor.add(out)
 
     def _fetch(self) -> None:
-        sources = load_sources(SITE / "runtime" / "sources.json")
-        with self.shown.step("fetch", len(sources)) as bar:
-            fetch(sources, self.cache / "downloads", bar.advance)
+        downloads = load_downloads(SITE / "runtime" / "downloads.json")
+        with step(self.shown, "fetch", len(downloads)) as bar:
+            fetch(downloads, self.cache / "downloads", bar.advance)
 
     def _write_runtime(self, name: str, fetched: Future[None]) -> None:
         """The browser's Python, built anew unless nothing it is made of has changed."""
@@ -146,7 +149,7 @@ class Build:
         stamp = built / "complete"
         if not stamp.is_file() or stamp.read_text(encoding="utf-8") != name:
             notebooks = self.cache / "notebooks" / "en"
-            build_runtime(SITE, PROJECT / "kvtiers", notebooks, self.cache, built, steps=self.shown)
+            build_runtime(SITE, PROJECT / "kvtiers", notebooks, self.cache, built, progress=self.shown)
             stamp.write_text(name, encoding="utf-8")
         shutil.copytree(built, self.out / name, ignore=shutil.ignore_patterns("complete"))
         self.compressor.add(self.out / name)
@@ -154,16 +157,16 @@ class Build:
     def _write_notebooks(self, notebooks: list[Notebook], runtime: str, fetched: Future[None]) -> Frontend:
         """The notebooks' pages, what they share, and the notebooks to download."""
         with tempfile.TemporaryDirectory(dir=self.cache) as work:
-            with self.shown.step("export notebooks", len(notebooks)) as bar:
+            with step(self.shown, "export notebooks", len(notebooks)) as bar:
                 exported, export = export_notebooks(notebooks, self.workers, Path(work), bar)
             fetched.result()
-            with self.shown.step("merge frontend"):
+            with step(self.shown, "merge frontend"):
                 frontend = build_frontend(export, version("marimo"), SITE, self.cache, self.out)
         # A notebook in the browser takes the folder above its worker's assets/ for its own.
         shutil.copytree(notebooks[0].path.parent / "public", self.out / frontend.folder / "public")
         self.compressor.add(self.out / frontend.folder)
         write_pages(notebooks, exported, frontend, runtime, self.out)
-        wheel = f"{self.address}/wheels/{_wheel(self.out / 'wheels')}"
+        wheel = f"{self.address}/wheels/{build_wheel(self.out / 'wheels')}"
         for notebook in notebooks:
             source = with_wheel(notebook.path.read_text(encoding="utf-8"), wheel)
             (self.out / f"{notebook.folder}.py").write_text(source, encoding="utf-8")
@@ -203,7 +206,7 @@ def _runtime_name() -> str:
     """The runtime's folder: named by what it is made of, since browsers keep its files for good."""
     inputs = [
         *sorted((SITE / "runtime").iterdir()),
-        SITE / "course" / "runtime.py",
+        SITE / "course" / "notebooks" / "runtime.py",
         *sorted(path for path in (PROJECT / "kvtiers").rglob("*") if "__pycache__" not in path.parts),
     ]
     inputs += find_notebooks(PROJECT / "notebooks")
@@ -211,13 +214,14 @@ def _runtime_name() -> str:
     return f"python-{digest}"
 
 
-def _wheel(folder: Path) -> str:
+def build_wheel(folder: Path) -> str:
+    """Write the kvtiers wheel into `folder`; returns its name."""
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
     try:
         children.run(command, folder=PROJECT)
     except ChildError as failure:
         raise CourseError(f"could not build the kvtiers wheel:\n{str(failure)[-2000:]}") from failure
-    return next(folder.glob("*.whl")).name
+    return next(folder.glob("kvtiers-*.whl")).name
 
 
 if __name__ == "__main__":

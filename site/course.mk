@@ -10,6 +10,6 @@ site: look-site $(STAMP) ## build the course into site/dist (ADDRESS=https://hos
 
 bench-course: look-bench-course $(STAMP) ## time from opening a lesson to a live slider, against marimo's own export
 	@$(PY) site/build.py
-	@$(PY) site/measure.py
+	@PYTHONPATH=site $(PY) -m bench.course
 
 .PHONY: course site bench-course

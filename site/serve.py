@@ -3,8 +3,6 @@
 Sends the .br or .gz file beside a file when the browser takes it, and lets the browser keep what never changes.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import mimetypes
@@ -103,7 +101,6 @@ def make_server(folder: Path, port: int, handler: type[Handler] = Handler) -> Th
 
 
 def main() -> None:
-    """Serve until interrupted."""
     parser = argparse.ArgumentParser(description="Serve the built course on this machine.")
     parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent / "dist")
     parser.add_argument("--port", type=int, default=8000)

@@ -13,9 +13,10 @@ from kvtiers.logs.read import read_log, read_log_file
 from kvtiers.logs.state import Request
 from kvtiers.words import text
 
+_COUNTS = ("total", "computed", "hit", "load", "stored", "retrieved")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     parser.add_argument("logs", nargs="+", metavar="LOG", help="a server's log, gzip or not; - reads standard input")
     parser.add_argument("--requests", type=int, default=20, metavar="N", help="how many of the last requests to show")
     language_argument(parser)
@@ -23,11 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
-    """The command's output, and 1 when a log shows a problem.
-
-    Raises:
-        KvtiersError: for a log that cannot be read, or that is none.
-    """
+    """The output, and 1 when a log shows a problem."""
     if options.requests < 0:
         raise KvtiersError(f"--requests must be 0 or more, got {options.requests}")
     stdin_once(options.logs)
@@ -47,10 +44,9 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 
 
 def to_json(diagnosis: Diagnosis, language: str = "en") -> dict[str, Any]:
-    """Everything the command knows."""
-    log, start, speeds = diagnosis.log, diagnosis.log.start, diagnosis.speeds
+    log, start, rates = diagnosis.log, diagnosis.log.start, diagnosis.rates
     return {
-        "verdict": diagnosis.verdict.to_json(language),
+        "conclusion": diagnosis.conclusion.to_json(language),
         "problems": [problem.to_json(language) for problem in diagnosis.problems],
         "starts": log.start_count,
         "vllm": start.vllm or None,
@@ -64,9 +60,9 @@ def to_json(diagnosis: Diagnosis, language: str = "en") -> dict[str, Any]:
         "stored_gib": log.stored_gib,
         "retrieved_gib": log.retrieved_gib,
         "retrieve_gib_per_s": log.retrieved_gib / log.retrieve_s if log.retrieve_s else None,
-        "prefill_tokens_per_s": speeds.prefill,
-        "load_tokens_per_s": speeds.load,
-        "ceiling": speeds.ceiling,
+        "prefill_tokens_per_s": rates.prefill,
+        "load_tokens_per_s": rates.load,
+        "ceiling": rates.ceiling,
         "own_hit_rate_percent": log.own_hit_rate,
         "external_hit_rate_percent": log.external_hit_rate,
         "warnings": explained(log, [name for name, _ in log.warnings.most_common()], language),
@@ -76,18 +72,8 @@ def to_json(diagnosis: Diagnosis, language: str = "en") -> dict[str, Any]:
 
 
 def _request(request: Request) -> dict[str, Any]:
-    return {
-        "id": request.id,
-        "kind": request.kind.value,
-        "total": request.total,
-        "computed": request.computed,
-        "hit": request.hit,
-        "load": request.load,
-        "stored": request.stored,
-        "retrieved": request.retrieved,
-        "retrieve_s": request.retrieve_s,
-        "retrieve_tokens_per_s": request.retrieve_tokens_per_s,
-    }
+    numbers = (*_COUNTS, "retrieve_s", "retrieve_tokens_per_s")
+    return {"id": request.id, "kind": request.kind.value, **{name: getattr(request, name) for name in numbers}}
 
 
 def _text(diagnosis: Diagnosis, language: str) -> str:
@@ -120,7 +106,7 @@ def _text(diagnosis: Diagnosis, language: str) -> str:
     lines += [""] * bool(said["warnings"])
     for warning in said["warnings"][:20]:
         lines.append(f"{warning['times']} x {warning['meaning'] or warning['first']}")
-    for conclusion in diagnosis.problems or (diagnosis.verdict,):
+    for conclusion in diagnosis.problems or (diagnosis.conclusion,):
         lines += [
             "",
             f"{conclusion.what(language)} [{conclusion.id}]",
@@ -132,12 +118,11 @@ def _text(diagnosis: Diagnosis, language: str) -> str:
 
 
 def _table(requests: list[dict[str, Any]], language: str) -> list[str]:
-    names = ("total", "computed", "hit", "load", "stored", "retrieved")
     width = max(len(request["id"]) for request in requests)
-    head = " ".join(f"{name:>9}" for name in names)
+    head = " ".join(f"{name:>9}" for name in _COUNTS)
     rows = [f"{'':<{width}} {head}  {'tokens/s':>9}"]
     for request in requests:
-        counts = " ".join(f"{request[name]:>9,}" for name in names)
+        counts = " ".join(f"{request[name]:>9,}" for name in _COUNTS)
         speed = f"{request['retrieve_tokens_per_s']:>9,.0f}" if request["retrieve_tokens_per_s"] else " " * 9
         rows.append(f"{request['id']:<{width}} {counts}  {speed}  {text('log.kind.' + request['kind'], language, {})}")
     return rows

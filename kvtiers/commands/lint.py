@@ -20,7 +20,6 @@ Number = TypeVar("Number", int, float)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="script, command, .env, compose file, lmcache.yaml; - reads a text"
     )
@@ -33,11 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
-    """The command's output, and 1 when there are findings.
-
-    Raises:
-        KvtiersError: for a file or argument that cannot be used.
-    """
+    """The output, and 1 when there are findings."""
     stdin_once([*options.files, options.mounts])
     facts = Facts(
         prefix_tokens=_given("--prefix-tokens", options.prefix_tokens),
@@ -52,14 +47,14 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
             f"no vLLM command, no variable and no LMCache setting in {', '.join(silent)}: it reads shell, .env, "
             "compose, Kubernetes and lmcache.yaml"
         )
-    found = lint(sources, facts)
+    findings = lint(sources, facts)
     if options.json:
-        output = json.dumps([finding.to_json(options.language) for finding in found], indent=2, ensure_ascii=False)
+        output = json.dumps([finding.to_json(options.language) for finding in findings], indent=2, ensure_ascii=False)
     else:
-        output = "\n\n".join(show(finding, options.language) for finding in found) or text(
+        output = "\n\n".join(show(finding, options.language) for finding in findings) or text(
             "lint.clean", options.language, {}
         )
-    return output, 1 if found else 0
+    return output, 1 if findings else 0
 
 
 def _given(name: str, value: Number | None) -> Number | None:
@@ -69,7 +64,6 @@ def _given(name: str, value: Number | None) -> Number | None:
 
 
 def show(finding: Finding, language: str) -> str:
-    """A finding for people."""
     line = f", {text('lint.line', language, {'line': finding.line})}" if finding.line else ""
     severity, label = text(f"severity.{finding.severity}", language, {}), "  {}: {}"
     return "\n".join(

@@ -15,7 +15,6 @@ from kvtiers.words import text, values_in
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     model_arguments(parser)
     parser.add_argument("--model", metavar="NAME", help="as vllm serve takes it")
     parser.add_argument("--context", type=int, required=True, metavar="N", help="tokens of the longest prompt")

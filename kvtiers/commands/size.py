@@ -14,7 +14,6 @@ _DEFAULTS = VllmOptions()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     parser.add_argument("config", metavar="CONFIG", help="config.json: a path, a model's folder, or the text itself")
     parser.add_argument("--context", type=int, metavar="N", help="tokens per sequence; the model's longest by default")
     parser.add_argument("--users", type=int, default=1, metavar="N", help="sequences kept at once")
@@ -42,11 +41,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> str:
-    """The command's output.
-
-    Raises:
-        KvtiersError: for a config or arguments that cannot be used.
-    """
     spec = kv_spec(read_config(options.config), options.kv_dtype, draft_layers=options.draft_layers)
     engine = VllmOptions(
         block_size=options.block_size,

@@ -6,13 +6,12 @@ from dataclasses import asdict
 
 from kvtiers.commands.arguments import kv_bytes_per_token, language_argument, model_arguments
 from kvtiers.ledger.tiers import Tier
-from kvtiers.ledger.worth import CHUNK_TOKENS, MISS_PRICE, REPORTED_MISS_PRICES, TIERS, Saving, Workload, savings
+from kvtiers.ledger.worth import CHUNK_TOKENS, MISS_PRICE, REPORTED_MISS_PRICES, TIERS, PrefixTraffic, Saving, savings
 from kvtiers.units import format_bytes, format_seconds
 from kvtiers.words import text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     model_arguments(parser)
     parser.add_argument("--prefix", type=float, required=True, metavar="N", help="tokens that requests share")
     parser.add_argument("--requests-per-hour", type=float, required=True, metavar="N")
@@ -31,14 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> str:
-    """The command's output.
-
-    Raises:
-        KvtiersError: for arguments that cannot be used.
-    """
     given = {tier: getattr(options, f"{tier.value}_gb_per_s") for tier in TIERS}
-    found = savings(
-        Workload(options.prefix, options.requests_per_hour, options.repeated),
+    balances = savings(
+        PrefixTraffic(options.prefix, options.requests_per_hour, options.repeated),
         kv_bytes_per_token(options),
         options.prefill_tokens_per_s,
         bandwidth_gb_per_s={tier: value for tier, value in given.items() if value is not None},
@@ -46,9 +40,9 @@ def run(options: argparse.Namespace) -> str:
         chunk_tokens=options.chunk_size,
     )
     if options.json:
-        rows = [asdict(saving) | {"text": _words(saving, options.language)} for saving in found]
+        rows = [asdict(saving) | {"text": _words(saving, options.language)} for saving in balances]
         return json.dumps(rows, indent=2, ensure_ascii=False)
-    lines = [_line(saving, options.language) for saving in found]
+    lines = [_line(saving, options.language) for saving in balances]
     least, most = REPORTED_MISS_PRICES
     price = {"price": options.miss_price, "least": least, "most": most}
     return "\n".join([*lines, text("worth.ceiling", options.language, {}), text("worth.miss", options.language, price)])

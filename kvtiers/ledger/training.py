@@ -47,7 +47,6 @@ class Held:
 
     @property
     def total_bytes(self) -> float:
-        """All three parts."""
         return self.weights_bytes + self.gradients_bytes + self.optimizer_bytes
 
 

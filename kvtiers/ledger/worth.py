@@ -19,7 +19,7 @@ TIERS = (Tier.CPU, Tier.SSD, Tier.REMOTE)
 
 
 class Worth(StrEnum):
-    """The answer."""
+    """How a tier's balance comes out."""
 
     IMPOSSIBLE = "impossible"  # shorter than a chunk
     LOSES = "loses"
@@ -28,7 +28,7 @@ class Worth(StrEnum):
 
 
 @dataclass(frozen=True)
-class Workload:
+class PrefixTraffic:
     """Prompts that share prefixes of ``prefix_tokens``; ``repeated`` of the requests (0 to 1) find theirs stored."""
 
     prefix_tokens: float
@@ -55,7 +55,7 @@ class Saving:
 
 
 def savings(
-    workload: Workload,
+    traffic: PrefixTraffic,
     kv_bytes_per_token: float,
     prefill_tokens_per_s: float,
     *,
@@ -68,24 +68,24 @@ def savings(
     Raises:
         KvtiersError: naming the number that makes no sense.
     """
-    if not 0 <= workload.repeated <= 1:
-        raise KvtiersError(f"repeated must be between 0 and 1, got {workload.repeated!r}")
+    if not 0 <= traffic.repeated <= 1:
+        raise KvtiersError(f"repeated must be between 0 and 1, got {traffic.repeated!r}")
     if not 0 <= miss_price < 1:
         raise KvtiersError(f"miss_price must be between 0 and 1, got {miss_price!r}")
-    tokens = positive("prefix_tokens", workload.prefix_tokens)
-    requests = positive("requests_per_hour", workload.requests_per_hour) * _HOURS
+    tokens = positive("prefix_tokens", traffic.prefix_tokens)
+    requests = positive("requests_per_hour", traffic.requests_per_hour) * _HOURS
     whole_s = recompute_s(tokens, prefill_tokens_per_s)
     chunked = tokens // positive("chunk_tokens", chunk_tokens) * chunk_tokens
-    found = []
+    balances = []
     for tier in TIERS:
         bandwidth = (bandwidth_gb_per_s or {}).get(tier, DEFAULT_BANDWIDTH_GB_PER_S[tier])
         reuse_s = load_s(chunked, kv_bytes_per_token, bandwidth) + recompute_s(tokens - chunked, prefill_tokens_per_s)
-        hits, misses = requests * workload.repeated, requests * (1 - workload.repeated)
+        hits, misses = requests * traffic.repeated, requests * (1 - traffic.repeated)
         saved_s = hits * (whole_s - reuse_s) - misses * miss_price * whole_s
         share = saved_s / (requests * whole_s)
         written = misses * chunked * kv_bytes_per_token
-        found.append(Saving(tier, whole_s, reuse_s, saved_s, share, written, _worth(chunked, share)))
-    return tuple(found)
+        balances.append(Saving(tier, whole_s, reuse_s, saved_s, share, written, _worth(chunked, share)))
+    return tuple(balances)
 
 
 def _worth(chunked_tokens: float, share: float) -> Worth:

@@ -21,7 +21,10 @@ RULES: dict[str, dict[str, Any]] = read_table("lint/rules.toml")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing to put right, at ``line`` of ``source`` (counted from 1; 0: the input as a whole)."""
+    """One thing to put right, at ``line`` of ``source`` (counted from 1; 0: the input as a whole).
+
+    ``what`` is wrong, ``why`` it matters and what to do (``fix``), each a sentence or two.
+    """
 
     id: str
     source: str
@@ -30,7 +33,6 @@ class Finding:
 
     @property
     def severity(self) -> Severity:
-        """How bad it is."""
         return Severity(RULES[self.id]["severity"])
 
     @property
@@ -39,15 +41,12 @@ class Finding:
         return str(RULES[self.id]["lesson"])
 
     def what(self, language: str = "en") -> str:
-        """What is wrong, in a sentence."""
         return text(f"finding.{self.id}.what", language, self.values)
 
     def why(self, language: str = "en") -> str:
-        """Why it matters."""
         return text(f"finding.{self.id}.why", language, self.values)
 
     def fix(self, language: str = "en") -> str:
-        """What to do."""
         return text(f"finding.{self.id}.fix", language, self.values)
 
     def to_json(self, language: str = "en") -> dict[str, Any]:

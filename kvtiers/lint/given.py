@@ -24,7 +24,7 @@ class Value:
 
 
 @dataclass
-class Server:
+class ServeCommand:
     """One ``vllm serve``: options by their name without dashes, its environment; ``published``: compose's ports."""
 
     source: str
@@ -38,7 +38,7 @@ class Server:
 class Given:
     """Everything the inputs said."""
 
-    servers: list[Server] = field(default_factory=list)
+    servers: list[ServeCommand] = field(default_factory=list)
     environment: dict[str, Value] = field(default_factory=dict)  # outside any server: .env files, exports alone
     files: list[dict[str, Value]] = field(default_factory=list)  # each lmcache.yaml
     versions: dict[str, Value] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kvtiers.lint.findings import Finding
-from kvtiers.lint.given import Given, Server
+from kvtiers.lint.given import Given, ServeCommand
 from kvtiers.lint.setup import Setup
 from kvtiers.settings import known
 from kvtiers.settings.version_pairs import LMCacheMode, known_pair
@@ -37,7 +37,7 @@ def check(setup: Setup, given: Given) -> Iterator[Finding]:
     yield from _versions(setup, given)
 
 
-def _no_connector(setup: Setup, server: Server, given: Given) -> Iterator[Finding]:
+def _no_connector(setup: Setup, server: ServeCommand, given: Given) -> Iterator[Finding]:
     if setup.has_settings:
         yield Finding("no_connector", server.source, server.line)
     elif not any(
@@ -47,7 +47,7 @@ def _no_connector(setup: Setup, server: Server, given: Given) -> Iterator[Findin
         yield Finding("plain_server", server.source, server.line)
 
 
-def _shortcut(setup: Setup, server: Server) -> Iterator[Finding]:
+def _shortcut(setup: Setup, server: ServeCommand) -> Iterator[Finding]:
     size = server.options["kv-offloading-size"]
     if setup.connector_name == "LMCacheMPConnector":
         yield Finding("offloading_backend_lmcache", size.source, size.line)

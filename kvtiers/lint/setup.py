@@ -1,10 +1,10 @@
 """One deployment as its engine will see it: every setting once, from the place that wins."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kvtiers.lint.given import Given, Server, Value, read_json
+from kvtiers.lint.given import Given, ServeCommand, Value, read_json
 from kvtiers.lint.yaml_nodes import Node
 from kvtiers.settings import known
 
@@ -39,7 +39,7 @@ class Facts:
 class Setup:
     """A server (None: settings alone were given) with LMCache's settings in force."""
 
-    server: Server | None
+    server: ServeCommand | None
     settings: dict[str, Value]
     environment: Mapping[str, Value]
     in_file: dict[str, Value]
@@ -78,19 +78,17 @@ class Setup:
         return name not in self.settings or self.settings[name].literal
 
 
-def setups(given: Given, facts: Facts) -> list[Setup]:
+def setups(given: Given, facts: Facts) -> Iterator[Setup]:
     """One for each server; one for the settings alone where there is no server."""
     in_file = {name: value for file in given.files for name, value in file.items()}
-    found = []
-    servers: list[Server | None] = [*given.servers] or [None]
+    servers: list[ServeCommand | None] = [*given.servers] or [None]
     for server in servers:
         environment = {**given.environment, **(server.environment if server else {})}
         in_environment = _settings_of(environment)
         setup = Setup(server, {**in_file, **in_environment}, environment, in_file, in_environment, facts=facts)
         if server:
             _connect(setup, server)
-        found.append(setup)
-    return found
+        yield setup
 
 
 def _settings_of(environment: Mapping[str, Value]) -> dict[str, Value]:
@@ -166,7 +164,7 @@ def _unquoted(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
 
 
-def _connect(setup: Setup, server: Server) -> None:
+def _connect(setup: Setup, server: ServeCommand) -> None:
     option = server.options.get("kv-transfer-config")
     if option is None:
         backend = server.options.get("kv-offloading-backend")

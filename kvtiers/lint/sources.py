@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from kvtiers.errors import KvtiersError
-from kvtiers.lint.commands import read_script
 from kvtiers.lint.given import Given, Source, Value
+from kvtiers.lint.scripts import read_script
 from kvtiers.lint.shell import Command, parse
 from kvtiers.lint.yaml_files import read_yaml
 
@@ -45,7 +45,7 @@ def _read(source: Source, given: Given, first_line: int = 1) -> None:
             case "yaml":
                 read_yaml(source, given, first_line)
             case _:
-                _refuse_what_only_looks_like_shell(source)
+                _refuse_other_kinds(source)
                 commands = parse(source.text, first_line)
                 for document, line in _written(source, commands):
                     _read(document, given, line)
@@ -99,7 +99,7 @@ def _written(source: Source, commands: Iterable[Command]) -> Iterator[tuple[Sour
                 yield Source(f"{source.name} ({target})", document.text), document.line
 
 
-def _refuse_what_only_looks_like_shell(source: Source) -> None:
+def _refuse_other_kinds(source: Source) -> None:
     """What the shell's rules would misread in silence."""
     for number, line in enumerate(source.text.splitlines(), start=1):
         if line.strip() and not line.startswith("#"):

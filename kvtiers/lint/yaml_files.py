@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from kvtiers.errors import KvtiersError
-from kvtiers.lint.commands import IMAGE, note_versions, run_command
 from kvtiers.lint.given import Given, Source, Value
+from kvtiers.lint.scripts import IMAGE, note_versions, run_command
 from kvtiers.lint.shell import Command, Word, parse
 from kvtiers.lint.yaml_nodes import Node, documents
 from kvtiers.settings import known

@@ -1,1 +1,1 @@
-"""What a server's log says: lines, requests, verdict."""
+"""What a server's log says: lines, requests, conclusions."""

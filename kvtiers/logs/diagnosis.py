@@ -19,21 +19,18 @@ _LITTLE = 1.5
 
 @dataclass(frozen=True)
 class Conclusion:
-    """An id of the doctor's texts (``log.verdict.<id>``) with its values."""
+    """An id of the doctor's texts (``log.conclusion.<id>``) with its values."""
 
     id: str
     values: dict[str, Any] = field(default_factory=dict)
 
     def what(self, language: str = "en") -> str:
-        """What it is, in plain words."""
-        return text(f"log.verdict.{self.id}.what", language, self.values)
+        return text(f"log.conclusion.{self.id}.what", language, self.values)
 
     def next_step(self, language: str = "en") -> str:
-        """What to do now."""
-        return text(f"log.verdict.{self.id}.next", language, self.values)
+        return text(f"log.conclusion.{self.id}.next", language, self.values)
 
     def to_json(self, language: str = "en") -> dict[str, Any]:
-        """With its words."""
         return {
             "id": self.id,
             "values": values_in(language, self.values),
@@ -43,7 +40,7 @@ class Conclusion:
 
 
 @dataclass(frozen=True)
-class Speeds:
+class TokenRates:
     """Medians in tokens per second, None where the log does not show them. ``ceiling``: load over prefill."""
 
     prefill: float | None
@@ -57,20 +54,20 @@ class Speeds:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """``problems`` is empty where all is well; ``verdict`` is the first of them, or what went well."""
+    """``problems`` is empty where all is well; ``conclusion`` is the first of them, or what went well."""
 
     log: Log
-    verdict: Conclusion
+    conclusion: Conclusion
     problems: tuple[Conclusion, ...]
-    speeds: Speeds
+    rates: TokenRates
     cut_off: bool = False
 
 
 def conclude(log: Log, cut_off: bool = False) -> Diagnosis:
     """Judge a log."""
-    speeds = Speeds(*(median(rates) if rates else None for rates in (log.prefill_rates, log.load_rates)))
+    rates = TokenRates(*(median(each) if each else None for each in (log.prefill_rates, log.load_rates)))
     problems = tuple(_problems(log))
-    return Diagnosis(log, problems[0] if problems else _good(log, speeds), problems, speeds, cut_off)
+    return Diagnosis(log, problems[0] if problems else _good(log, rates), problems, rates, cut_off)
 
 
 def _problems(log: Log) -> Iterator[Conclusion]:
@@ -89,7 +86,7 @@ def _problems(log: Log) -> Iterator[Conclusion]:
     if failures:
         recovered = warnings["kv_load_recovered"] and not warnings["kv_load_failure"]
         yield Conclusion("loads_recovered" if recovered else "load_failures", {"times": failures})
-    no_disk = _asked_for_a_disk_it_has_not(start)
+    no_disk = _lacks_disk_tier(start)
     if no_disk:
         yield Conclusion("no_disk_tier", {"limit": start.settings.get("max_local_disk_size", "?")})
     else:
@@ -136,7 +133,7 @@ def _served(log: Log, start: Start) -> bool:
     return bool((log.start_count and start.ready) or log.own_hit_rate)
 
 
-def _asked_for_a_disk_it_has_not(start: Start) -> bool:
+def _lacks_disk_tier(start: Start) -> bool:
     asked = bool(start.settings.get("local_disk"))
     return asked and "LocalDiskBackend" not in start.backends and not start.disk_path
 
@@ -164,14 +161,14 @@ def _misses(log: Log, start: Start) -> Iterator[Conclusion]:
         yield Conclusion("too_short", {"requests": log.kinds[Kind.TOO_SHORT], "chunk": chunk})
 
 
-def _good(log: Log, speeds: Speeds) -> Conclusion:
+def _good(log: Log, rates: TokenRates) -> Conclusion:
     kinds, tokens = log.kinds, log.tokens
     loaded_requests = kinds[Kind.TIER_HIT] + kinds[Kind.PARTIAL]
     if loaded_requests or tokens["mp_loaded"]:
-        gain = _typical_gain(log, speeds)
+        gain = _typical_gain(log, rates)
         values: dict[str, Any] = {"requests": loaded_requests, "tokens": tokens["loaded"] + tokens["mp_loaded"]}
-        if gain is not None and speeds.ceiling is not None:
-            values |= {"gain": gain, "ceiling": speeds.ceiling}
+        if gain is not None and rates.ceiling is not None:
+            values |= {"gain": gain, "ceiling": rates.ceiling}
             return Conclusion("little_gain" if gain < _LITTLE else "works", values)
         return Conclusion("works_unmeasured", values)
     if not kinds and not _mp(log):
@@ -183,13 +180,13 @@ def _good(log: Log, speeds: Speeds) -> Conclusion:
     return Conclusion("no_reuse", {"requests": sum(kinds.values()) + tokens["mp_lookups"]})
 
 
-def _typical_gain(log: Log, speeds: Speeds) -> float | None:
+def _typical_gain(log: Log, rates: TokenRates) -> float | None:
     """Of the last tier hits, the median of computed whole over loaded and the rest computed."""
-    if not speeds.prefill:
+    if not rates.prefill:
         return None
     gains = [
-        (request.total / speeds.prefill)
-        / (request.retrieve_s + (request.total - request.computed - request.retrieved) / speeds.prefill)
+        (request.total / rates.prefill)
+        / (request.retrieve_s + (request.total - request.computed - request.retrieved) / rates.prefill)
         for request in log.tier_hits
     ]
     return median(gains) if gains else None

@@ -44,7 +44,6 @@ class Lookup(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The line without colours."""
         return strip_ansi(self.printed).strip()
 
 
@@ -63,7 +62,7 @@ class Transfer(NamedTuple):
 
 
 def strip_ansi(line: str) -> str:
-    """The line without colour codes."""
+    """Without colours."""
     return _ANSI.sub("", line)
 
 
@@ -111,5 +110,5 @@ def _moved_for(match: re.Match[str], tokens: str) -> str:
     """The id in ``[req_id=…] `` right before the verb; empty where none stands there."""
     text, at = match.string, match.start(tokens)
     start = text.rfind("[req_id=", max(at - _LONGEST_ID, 0), at)
-    found = _MOVED_FOR.fullmatch(text, start, at) if start >= 0 else None
-    return found[1] if found else ""
+    said = _MOVED_FOR.fullmatch(text, start, at) if start >= 0 else None
+    return said[1] if said else ""

@@ -1,6 +1,7 @@
 """Takes what a log's lines say, event by event, into a ``Log``. Unknown lines are passed over; no line raises."""
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -8,6 +9,16 @@ from kvtiers.errors import KvtiersError
 from kvtiers.logs.blocks import LogBlocks
 from kvtiers.logs.scan import Event, Scanner, events_of_lines
 from kvtiers.logs.state import Log, Request
+
+# Events that say one thing of the latest start, and the field it goes to.
+_OF_A_START = {
+    "ready": "ready",
+    "stopping": "stopping",
+    "connector": "connector",
+    "settings": "settings",
+    "disk": "disk_path",
+    "pool": "pool_tokens",
+}
 
 
 def read_log_file(path: Path, keep: int = 1000) -> tuple[Log, bool]:
@@ -49,15 +60,15 @@ def read_log_text(text: str, keep: int = 1000) -> Log:
 
 
 class LogReader:
-    """Takes events into ``log``."""
+    """Takes events, in order, into ``log``."""
 
     def __init__(self, keep: int) -> None:
         self.log = Log(keep)
         self._events = 0
-        self._take = {name.removeprefix("_on_"): getattr(self, name) for name in dir(self) if name.startswith("_on_")}
+        own = {name.removeprefix("_on_"): getattr(self, name) for name in dir(self) if name.startswith("_on_")}
+        self._take = own | {name: partial(self._note, field) for name, field in _OF_A_START.items()}
 
     def take(self, events: Iterable[Event]) -> None:
-        """Take all events, in order."""
         take = self._take
         for name, *values in events:
             self._events += 1
@@ -73,6 +84,9 @@ class LogReader:
         if not self._events:
             raise KvtiersError(f"{name} holds no line of vLLM or LMCache that says anything about KV")
         return self.log
+
+    def _note(self, field: str, value: Any = True) -> None:
+        setattr(self.log.start, field, value)
 
     def _on_lookup(self, *values: Any) -> None:
         self.log.request(Request(*values))
@@ -126,33 +140,15 @@ class LogReader:
     def _on_engine(self, vllm: str, device: str) -> None:
         self.log.begin(vllm, device)
 
-    def _on_ready(self) -> None:
-        self.log.start.ready = True
-
-    def _on_stopping(self) -> None:
-        self.log.start.stopping = True
-
-    def _on_connector(self, name: str) -> None:
-        self.log.start.connector = name
-
     def _on_versions(self, lmcache: str, vllm: str) -> None:
         start = self.log.start
         start.lmcache, start.vllm = lmcache, start.vllm or vllm
 
-    def _on_settings(self, settings: dict[str, Any]) -> None:
-        self.log.start.settings = settings
-
     def _on_backend(self, name: str) -> None:
         self.log.start.backends.add(name)
 
-    def _on_disk(self, path: str) -> None:
-        self.log.start.disk_path = path
-
     def _on_none_hash(self, hash_: str) -> None:
         self.log.start.none_hashes.add(hash_)
-
-    def _on_pool(self, tokens: int) -> None:
-        self.log.start.pool_tokens = tokens
 
     def _on_rates(self, own: float, external: float | None) -> None:
         self.log.own_hit_rate = own

@@ -94,7 +94,7 @@ class Scanner:
     def events(self, block: bytes) -> list[Event]:
         """What the lines of ``block`` say, without a look at each line."""
         text = block.decode("latin-1")
-        found = []
+        placed = []
         end = 0
         for match in _BEHIND_ITS_LEVEL.finditer(text):
             name = match.lastgroup or ""
@@ -102,12 +102,12 @@ class Scanner:
                 if match.start() < end:
                     continue
                 end = _end_of_line(text, match.start())
-            found.append((match.start(), _READ[name](match)))
+            placed.append((match.start(), _READ[name](match)))
         others = [*_lines_of_vllm(text), *self._trouble_of_others(text)]
         if others:
-            found += others
-            found.sort(key=itemgetter(0))
-        return [event for _, event in found if event]
+            placed += others
+            placed.sort(key=itemgetter(0))
+        return [event for _, event in placed if event]
 
     def _trouble_of_others(self, text: str) -> Iterator[tuple[int, Event | None]]:
         """Errors of vLLM and Python, by line."""
@@ -200,12 +200,12 @@ def settings_of(text: str) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a damaged line is not ours to be warned of
-            found = ast.literal_eval(re.sub(r"(?<=: )inf\b", "None", _utf8(text)))
+            printed = ast.literal_eval(re.sub(r"(?<=: )inf\b", "None", _utf8(text)))
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(printed, dict):
         return {}
-    return {name: found[name] for name in SETTINGS if name in found and _is_setting(name, found[name])}
+    return {name: printed[name] for name in SETTINGS if name in printed and _is_setting(name, printed[name])}
 
 
 def _is_setting(name: str, value: Any) -> bool:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from kvtiers.errors import KvtiersError
 from kvtiers.model.families import FAMILIES, FIELDS, Family
@@ -11,6 +11,8 @@ from kvtiers.words.message import Message
 
 # Where multimodal configs keep their language model, outermost first.
 _NESTED = ("thinker_config", "text_config", "language_config", "llm_config")
+
+Item = TypeVar("Item", int, str)
 
 
 def parse_config(text: str) -> dict[str, Any]:
@@ -84,12 +86,12 @@ class ModelConfig:
         Raises:
             KvtiersError: when no key holds it, or what it holds is null, not a whole number above 0, or absurdly large.
         """
-        found = self.optional(field)
-        if found is None:
+        value = self.optional(field)
+        if value is None:
             names = FIELDS[field].keys
             also = f" (nor {', '.join(names[1:])})" if len(names) > 1 else ""
             raise KvtiersError(f"config.json: {names[0]} must be a whole number above 0, got nothing{also}")
-        return found
+        return value
 
     def optional(self, field: str) -> int | None:
         """``number(field)``, or the class's default, or None when the config leaves it out or null."""
@@ -123,25 +125,19 @@ class ModelConfig:
         Raises:
             KvtiersError: when it is something else.
         """
-        path, value = self._find(key)
-        if value is None or value == []:
-            return None
-        if not isinstance(value, list) or not all(isinstance(item, int) for item in value):
-            raise KvtiersError(f"config.json: {path} must be a list of whole numbers, got {value!r}")
-        return [int(item) for item in value]
+        return self._list(key, int, "whole numbers")
 
     def strings(self, key: str) -> list[str] | None:
-        """The list of strings under ``key``; None when there is none or it is empty.
+        """The list of names under ``key``; as ``integers``."""
+        return self._list(key, str, "names")
 
-        Raises:
-            KvtiersError: when it is something else.
-        """
+    def _list(self, key: str, kind: type[Item], what: str) -> list[Item] | None:
         path, value = self._find(key)
         if value is None or value == []:
             return None
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise KvtiersError(f"config.json: {path} must be a list of names, got {value!r}")
-        return value
+        if not isinstance(value, list) or not all(isinstance(item, kind) for item in value):
+            raise KvtiersError(f"config.json: {path} must be a list of {what}, got {value!r}")
+        return [kind(item) for item in value]
 
     def path(self, key: str) -> str:
         """``key`` with the path to it."""

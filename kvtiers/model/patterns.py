@@ -55,7 +55,7 @@ def layer_plan(config: ModelConfig) -> LayerPlan:
     if config.family.layer_plan is not None:
         plan = _FAMILY_PLANS[config.family.layer_plan](config)
     else:
-        plan = next(found for read in _PLANS if (found := read(config)) is not None)
+        plan = next(filter(None, (read(config) for read in _PLANS)))
     return _with_sharing(config, plan)
 
 
@@ -157,16 +157,9 @@ def _from_window(config: ModelConfig) -> LayerPlan | None:
     return _plan(config, [SLIDING] * layers, config.key("window"))
 
 
-def _all_full(config: ModelConfig) -> LayerPlan:
-    return LayerPlan([FULL] * config.number("layers"), (config.key("layers"),), {})
-
-
-def _attention_beside_state(config: ModelConfig) -> LayerPlan:
-    return LayerPlan([BOTH] * config.number("layers"), (config.key("layers"),), {})
-
-
-def _state_only(config: ModelConfig) -> LayerPlan:
-    return LayerPlan([STATE] * config.number("layers"), (config.key("layers"),), {})
+def _alike(kinds: Kinds) -> Callable[[ModelConfig], LayerPlan]:
+    """The same in every layer."""
+    return lambda config: LayerPlan([kinds] * config.number("layers"), (config.key("layers"),), {})
 
 
 def _decoder_decoder(config: ModelConfig) -> LayerPlan:
@@ -224,10 +217,10 @@ _PLANS: tuple[Callable[[ModelConfig], LayerPlan | None], ...] = (
     _from_period,
     _from_chunks,
     _from_window,
-    _all_full,
+    _alike(FULL),
 )
 _FAMILY_PLANS: dict[str, Callable[[ModelConfig], LayerPlan]] = {
-    "attention_beside_state": _attention_beside_state,
-    "state_only": _state_only,
+    "attention_beside_state": _alike(BOTH),
+    "state_only": _alike(STATE),
     "decoder_decoder": _decoder_decoder,
 }

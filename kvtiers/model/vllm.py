@@ -147,11 +147,7 @@ class Reservation:
     @property
     def hit_granularity_tokens(self) -> int:
         """Prefix-cache hits come in multiples of this: the least common multiple of the groups' blocks."""
-        granularity = 1
-        for group in self.groups:
-            if group[0].kind is not LayerKind.CROSS:
-                granularity = lcm(granularity, group[0].block_size)
-        return granularity
+        return lcm(*(group[0].block_size for group in self.groups if group[0].kind is not LayerKind.CROSS))
 
     def smallest_hit_tokens(self, chunk_tokens: int | None = None) -> int:
         """The shortest prefix that can hit: whole blocks here, and whole chunks in a tier below."""
@@ -166,14 +162,8 @@ def reserve(spec: KvSpec, options: VllmOptions | None = None, *, tp: int = 1, pp
         KvtiersError: when vLLM would refuse the combination, or nothing keeps KV.
     """
     options = options or VllmOptions()
-    for name, value in (
-        ("tp", tp),
-        ("pp", pp),
-        ("block_size", options.block_size),
-        ("kernel_block", options.kernel_block),
-        ("max_num_batched_tokens", options.max_num_batched_tokens),
-        ("concurrent_batches", options.concurrent_batches),
-    ):
+    settings = ("block_size", "kernel_block", "max_num_batched_tokens", "concurrent_batches")
+    for name, value in {"tp": tp, "pp": pp, **{name: getattr(options, name) for name in settings}}.items():
         at_least_one(name, value)
     layers = [layer for layer in spec.layers if layer.kind not in (LayerKind.SHARED, LayerKind.NONE)]
     if not layers:

@@ -14,10 +14,10 @@ _ELSEWHERE = {"finding": "lint/rules.toml", "warning": "logs/warnings.toml"}
 
 def text(key: str, language: str, values: dict[str, Any]) -> str:
     """The words of ``key``, dots between its parts, with ``values`` filled in; a value can be one for each language."""
-    found: Any = all_texts(language)
+    entry: Any = all_texts(language)
     for part in key.split("."):
-        found = found[part]
-    return str(found).format(**values_in(language, values))
+        entry = entry[part]
+    return str(entry).format(**values_in(language, values))
 
 
 def values_in(language: str, values: dict[str, Any]) -> dict[str, Any]:

@@ -200,4 +200,4 @@ class _Checker:
         for problem in diagnosis.problems:
             yield Point("log", State.FAILED, f"{problem.what()} {problem.next_step()} [{problem.id}]")
         if not diagnosis.problems:
-            yield Point("log", State.OK, f"{diagnosis.verdict.what()} [{diagnosis.verdict.id}]")
+            yield Point("log", State.OK, f"{diagnosis.conclusion.what()} [{diagnosis.conclusion.id}]")

@@ -1,7 +1,5 @@
 """Runs other programs for the builder, several at once, and ends them all when the build fails or is broken off."""
 
-from __future__ import annotations
-
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence

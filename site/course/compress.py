@@ -1,7 +1,5 @@
 """Writes FILE.br and FILE.gz beside what compresses well, so that the server has nothing to compute."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import shutil
@@ -9,8 +7,9 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import brotli  # type: ignore[import-untyped]
+from rich.progress import Progress
 
-from course.steps import Steps
+from course.steps import step
 from machine.limits import usable_threads
 
 SUFFIXES = frozenset({".html", ".css", ".js", ".mjs", ".json", ".svg", ".wasm", ".bin", ".py", ".txt"})
@@ -38,10 +37,9 @@ class Compressor:
         for path in sorted(set(files) - set(self._packing), key=_work, reverse=True):
             self._packing[path] = self._pool.submit(_compress, path, self._cache)
 
-    def finish(self, steps: Steps) -> None:
-        """Wait for all of it."""
+    def finish(self, progress: Progress) -> None:
         sizes = {packed: path.stat().st_size for path, packed in self._packing.items()}
-        with steps.step("compress (kB)", sum(sizes.values()) // 1000) as bar:
+        with step(progress, "compress (kB)", sum(sizes.values()) // 1000) as bar:
             done = 0
             for packed in as_completed(sizes):
                 packed.result()
@@ -50,7 +48,6 @@ class Compressor:
         self._pool.shutdown()
 
     def stop(self) -> None:
-        """Begin nothing more."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 

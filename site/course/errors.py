@@ -12,8 +12,6 @@ class CourseError(Exception):
 
 
 class NoSpaceError(CourseError):
-    """The drive is full."""
-
     def __init__(self, place: object) -> None:
         super().__init__(f"no space left in {place}; the whole build takes about {NEEDED}. Make room and build again")
 

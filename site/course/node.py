@@ -1,7 +1,5 @@
 """Runs the builder's JavaScript parts, with node and npm from a Python package: the system's are not used."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,13 +1,12 @@
 """Collects the licences of everything third-party that the site ships."""
 
-from __future__ import annotations
-
 import re
 import tarfile
 import zipfile
 from pathlib import Path
 
-from course.sources import fetch, load_sources
+from course.downloads import load_downloads
+from course.fetch import fetch
 
 PACKED_LICENCE = re.compile(r"[^/]+/licen[cs]e[^/]*", re.IGNORECASE)
 LICENCE = re.compile(r"\.dist-info/(licenses/)?[^/]*(licen[cs]e|copying|notice|authors)[^/]*$", re.IGNORECASE)
@@ -18,8 +17,11 @@ def write_notices(site: Path, downloads: Path, out: Path) -> None:
 
     `site/licences/` holds the texts of what comes without: Pyodide's package has none of its own or of CPython's.
     """
-    shipped = [source for source in load_sources(site / "runtime" / "sources.json") if source.shipped]
-    head = [f"{source.requirement} ({source.client}): {source.licence}. {source.why}".strip() for source in shipped]
+    shipped = [download for download in load_downloads(site / "runtime" / "downloads.json") if download.shipped]
+    head = [
+        f"{download.requirement} ({download.client}): {download.licence}. {download.why}".strip()
+        for download in shipped
+    ]
     texts = [
         f"== {path.stem}\n\n{path.read_text(encoding='utf-8').strip()}"
         for path in sorted((site / "licences").glob("*.txt"))
@@ -40,8 +42,8 @@ def _licences(wheel: Path) -> list[str]:
 def _packed_licences(package: Path) -> list[str]:
     """Of an npm package."""
     with tarfile.open(package) as bundle:
-        found = [member for member in bundle.getmembers() if PACKED_LICENCE.fullmatch(member.name)]
-        streams = [(member.name, bundle.extractfile(member)) for member in found]
+        licences = [member for member in bundle.getmembers() if PACKED_LICENCE.fullmatch(member.name)]
+        streams = [(member.name, bundle.extractfile(member)) for member in licences]
         return [
             f"== {package.name} {name}\n\n{stream.read().decode(errors='replace').strip()}"
             for name, stream in streams

@@ -4,8 +4,6 @@ A page carries its policy as a <meta>, so that it holds on any static host. What
 page, what a worker may do) is sent by `site/serve.py`.
 """
 
-from __future__ import annotations
-
 import re
 from base64 import b64encode
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """The processes in which marimo runs."""
 
-from __future__ import annotations
-
 import os
 import signal
 from concurrent.futures import ProcessPoolExecutor

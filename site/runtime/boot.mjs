@@ -188,7 +188,25 @@ async function startPlainly(settings, createCore) {
   return createCore(settings);
 }
 
-export default async function createPyodideModule(settings) {
+// Where the core can't be fetched or compiled Pyodide says so in two warnings and waits for ever.
+function orCoreLost(start) {
+  const { warn } = console;
+  const lost = new Promise((_, reject) => {
+    let follows = false;
+    console.warn = (said, ...more) => {
+      warn(said, ...more);
+      if (follows) reject(said);
+      follows = said === "wasm instantiation failed!";
+    };
+  });
+  return Promise.race([start, lost]).finally(() => (console.warn = warn));
+}
+
+export default function createPyodideModule(settings) {
+  return orCoreLost(startFromImageOrPlainly(settings));
+}
+
+async function startFromImageOrPlainly(settings) {
   const started = download("start.bin").then(unpack);
   const parts = PARTS.map(download);
   const { default: createCore } = await import("./pyodide.core.mjs"); // long to parse: the rest travels meanwhile

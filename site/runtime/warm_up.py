@@ -28,9 +28,9 @@ for name in (
     *globals()["MODULES"],
 ):
     importlib.import_module(name)
-for found in pkgutil.walk_packages(kvtiers.__path__, "kvtiers."):
-    if not found.name.endswith("__main__"):
-        importlib.import_module(found.name)
+for module in pkgutil.walk_packages(kvtiers.__path__, "kvtiers."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
 # What kvtiers reads from files of its own is read now and kept: the files themselves are not in the image.
 for name in table_names():
     read_table(name)

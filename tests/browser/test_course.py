@@ -39,7 +39,7 @@ def test_the_chart_is_there_at_once_and_locked(visit: Visit, language: str) -> N
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("lost", ["**/assets/worker-*.js", "**/pyodide.core.mjs"])
+@pytest.mark.parametrize("lost", ["**/assets/worker-*.js", "**/pyodide.core.mjs", "**/pyodide.asm.wasm"])
 def test_a_page_whose_python_cannot_start_says_so(visit: Visit, language: str, lost: str) -> None:
     visit.page.route(lost, lambda route: route.fulfill(status=404, body=""))
     visit.open(f"{language}/02-kv-size/")

@@ -42,11 +42,11 @@ def test_pasted_settings_get_their_finding_and_stay_in_the_page(visit: Visit, la
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_pasted_log_gets_its_verdict_and_stays_in_the_page(visit: Visit, language: str) -> None:
-    verdict = conclude(read_log_text(LIMIT_0_LOG)).verdict
+    conclusion = conclude(read_log_text(LIMIT_0_LOG)).conclusion
     notebook = visit.open_live(f"{language}/06-prove-it/")
     requests = paste(visit, notebook, LIMIT_0_LOG)
-    expect(notebook.get_by_text(verdict.what(language)).first).to_be_visible()
-    expect(notebook.get_by_text(verdict.next_step(language)).first).to_be_visible()
+    expect(notebook.get_by_text(conclusion.what(language)).first).to_be_visible()
+    expect(notebook.get_by_text(conclusion.next_step(language)).first).to_be_visible()
     assert requests == []
     assert visit.problems == []
 

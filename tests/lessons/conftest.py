@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from course.reading import Reading, load_reading
+from course.lessons.reading import Reading, load_reading
 
 PROJECT = Path(__file__).parents[2]
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from course.text import parser
+from course.lessons.text import parser
 from markdown_it.token import Token
 
 PROJECT = Path(__file__).parents[2]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from course.claims import load_claims
 from course.errors import CourseError
-from course.reading import Reading
+from course.lessons.claims import load_claims
+from course.lessons.reading import Reading
 
 from kvtiers.ledger.worth import REPORTED_MISS_PRICES
 from kvtiers.model.public import public_models

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 from course.errors import CourseError
-from course.quiz import load_quiz
-from course.reading import Reading
+from course.lessons.quiz import load_quiz
+from course.lessons.reading import Reading
 
 from kvtiers.logs.lines import parse_lookup
 from tests.lessons.prose import CLAIM, LANGUAGES, LESSONS, SLUGS

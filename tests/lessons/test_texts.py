@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from course.reading import Reading
+from course.lessons.reading import Reading
 
 from kvtiers.logs.lines import parse_lookup, parse_retrieved, parse_stored
 from kvtiers.settings.advise import files

@@ -160,6 +160,22 @@ def test_space_that_is_not_there_is_told_by_part(tmp_path: Path, monkeypatch: py
     assert "1.0 GB free" in told
 
 
+@pytest.mark.parametrize(("writable", "fault"), [(False, "can't be written to"), (None, "does not exist")])
+def test_a_directory_that_engines_need_and_that_is_not_to_be_had_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writable: bool | None, fault: str
+) -> None:
+    directory = tmp_path / "shm"
+    monkeypatch.setattr(space, "ENGINE_DIRECTORIES", {directory: "their processes share memory"})
+    if writable is False:
+        directory.mkdir()
+        monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write wherever the mount allows it
+    with pytest.raises(MachineError, match=f"their processes share memory, and {directory} {fault}"):
+        look("lab", "cpu")
+    directory.mkdir(exist_ok=True)
+    monkeypatch.undo()
+    look("lab", "cpu")
+
+
 def test_what_is_set_up_already_needs_no_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: _Usage(2 * 10**9))
     assert space.complaint("lab", "cpu", tmp_path)

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from course.poster import lock_controls
+from course.notebooks.poster import lock_controls
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 LANGUAGES = ("en", "zh-TW")

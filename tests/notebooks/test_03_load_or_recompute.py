@@ -6,7 +6,7 @@ from tests.notebooks.conftest import Runner
 
 def test_break_even_and_ceiling(run: Runner) -> None:
     notebook = run("03_load_or_recompute")
-    assert notebook["break_even_tokens_per_s"] == pytest.approx(45_776, abs=1)
+    assert notebook["break_even_rate"] == pytest.approx(45_776, abs=1)
     assert "45.8k" in notebook.shown
     assert notebook["ceiling"] == pytest.approx(11.44, abs=0.01)
     assert notebook["saved_s"] == pytest.approx(2.5 - 0.218, abs=0.001)

@@ -88,8 +88,8 @@ def test_formula(run: Runner) -> None:
 
 def test_a_pasted_log_gets_a_verdict_in_the_pages_language(run: Runner, language: str) -> None:
     notebook = run("06_prove_it", language, pasted_log=REAL_LOG.read_text(encoding="utf-8"))
-    assert notebook.names["diagnosis"].verdict.id == "works"
-    assert notebook.names["diagnosis"].verdict.what(language) in notebook.shown
+    assert notebook.names["diagnosis"].conclusion.id == "works"
+    assert notebook.names["diagnosis"].conclusion.what(language) in notebook.shown
 
 
 def test_text_that_is_no_log_gets_a_message(run: Runner, language: str) -> None:

@@ -32,8 +32,8 @@ def tree(name: str) -> ast.Module:
 
 def pairs(name: str) -> Iterator[Pair]:
     for call in ast.walk(tree(name)):
-        if isinstance(call, ast.Call) and ast.unparse(call.func) in ("say", "say.md"):
-            yield Pair(*call.args)
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in ("say", "say.md", "say.slider", "say.dropdown"):
+            yield Pair(*call.args[:2])
 
 
 def words(text: ast.AST) -> str:

@@ -14,8 +14,8 @@ import pytest
 from course.children import Children
 from course.errors import CourseError, NoSpaceError, short_of_space
 from course.node import NODE, run_node
-from course.notebooks import Notebook, export_notebooks, find_notebooks
-from course.poster import save_view
+from course.notebooks.export import Notebook, export_notebooks, find_notebooks
+from course.notebooks.poster import save_view
 from course.workers import marimo_workers
 
 from progress import add_bar, bars

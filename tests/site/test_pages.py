@@ -10,12 +10,12 @@ from xml.etree import ElementTree
 
 import pytest
 from course.errors import CourseError
-from course.length import reading_minutes
-from course.pages import LANGUAGES, Pages
-from course.reading import Reading, load_reading, write_reading
-from course.search import write_index
-from course.share import write_pictures
-from course.text import anchors_of, with_anchors
+from course.lessons.length import reading_minutes
+from course.lessons.pages import LANGUAGES, Pages
+from course.lessons.reading import Reading, load_reading, write_reading
+from course.lessons.search import write_index
+from course.lessons.text import anchors_of, with_anchors
+from course.notebooks.share import write_pictures
 
 PROJECT = Path(__file__).parents[2]
 SITE = PROJECT / "site"

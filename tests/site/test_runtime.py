@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from course.runtime import take_image
+from course.notebooks.runtime import take_image
 
 SITE = Path(__file__).parents[2] / "site"
 

@@ -15,12 +15,12 @@ import pytest
 import serve
 from build import lab_result, site_address, stage
 from course.errors import CourseError
-from course.frontend import build_frontend
-from course.notebooks import find_notebooks, in_language, with_wheel, without_header
+from course.lessons.pages import LANGUAGES, load_lessons
+from course.lessons.reading import load_reading
+from course.notebooks.export import find_notebooks, in_language, with_wheel, without_header
+from course.notebooks.frontend import build_frontend
+from course.notebooks.poster import lock_controls
 from course.notices import write_notices
-from course.pages import LANGUAGES, load_lessons
-from course.poster import lock_controls
-from course.reading import load_reading
 
 PROJECT = Path(__file__).parents[2]
 HEADER = """# /// script
@@ -138,7 +138,7 @@ def test_the_notices_hold_the_licences_of_what_is_shipped_and_of_nothing_else(tm
     (tmp_path / "licences").mkdir()
     (tmp_path / "licences" / "extra.txt").write_text("licence kept here")
     (tmp_path / "runtime").mkdir()
-    (tmp_path / "runtime" / "sources.json").write_text(json.dumps(listed))
+    (tmp_path / "runtime" / "downloads.json").write_text(json.dumps(listed))
     write_notices(tmp_path, downloads, tmp_path / "notices.txt")
     notices = (tmp_path / "notices.txt").read_text()
     for kind in ("of a wheel", "of a member", "of a package", "of a source distribution", "kept here"):
@@ -149,11 +149,11 @@ def test_the_notices_hold_the_licences_of_what_is_shipped_and_of_nothing_else(tm
 
 def test_a_frontend_that_has_moved_and_a_list_without_its_merger_are_named(tmp_path: Path) -> None:
     (tmp_path / "runtime").mkdir()
-    (tmp_path / "runtime" / "sources.json").write_text("[]")
+    (tmp_path / "runtime" / "downloads.json").write_text("[]")
     with pytest.raises(CourseError, match="no folder assets"):
         build_frontend(tmp_path, "0", tmp_path, tmp_path, tmp_path)
     (tmp_path / "assets").mkdir()
-    with pytest.raises(CourseError, match=r"sources\.json lists 0 files of @rollup/wasm-node"):
+    with pytest.raises(CourseError, match=r"downloads\.json lists 0 files of @rollup/wasm-node"):
         build_frontend(tmp_path, "0", tmp_path, tmp_path, tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""``kvtiers diagnose``: logs in, a verdict and an exit status out."""
+"""``kvtiers diagnose``: logs in, a conclusion and an exit status out."""
 
 import io
 import json
@@ -9,11 +9,11 @@ import pytest
 from kvtiers.__main__ import main
 from kvtiers.words import LANGUAGES
 from tests.core.logs.builders import DATA, REAL, diagnose
-from tests.core.logs.verdicts import VERDICTS
+from tests.core.logs.conclusions import CONCLUSIONS
 
 
 @pytest.mark.parametrize(
-    ("name", "verdict", "status"),
+    ("name", "conclusion", "status"),
     [
         ("limit0", "no_disk_tier", 1),
         ("degraded", "degraded", 1),
@@ -22,18 +22,18 @@ from tests.core.logs.verdicts import VERDICTS
         ("short", "too_short", 1),
     ],
 )
-def test_logs_of_real_faults(name: str, verdict: str, status: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_logs_of_real_faults(name: str, conclusion: str, status: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diagnose", "--json", str(DATA / f"{name}.log")]) == status
-    assert json.loads(capsys.readouterr().out)["verdict"]["id"] == verdict
+    assert json.loads(capsys.readouterr().out)["conclusion"]["id"] == conclusion
 
 
 @pytest.mark.parametrize("shown", ["0", "2", "100"])
-def test_the_verdict_does_not_hang_on_how_many_requests_are_shown(
+def test_the_conclusion_does_not_hang_on_how_many_requests_are_shown(
     shown: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["diagnose", "--json", "--requests", shown, str(REAL)]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert (said["verdict"]["id"], len(said["last_requests"])) == ("works", min(int(shown), 15))
+    assert (said["conclusion"]["id"], len(said["last_requests"])) == ("works", min(int(shown), 15))
 
 
 def test_the_command_reads_files_and_explains(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,8 +55,8 @@ def test_standard_input_is_read_once(monkeypatch: pytest.MonkeyPatch, capsys: py
 
 def test_json_is_in_one_language() -> None:
     """What is known of a pair of versions is known in each language."""
-    lines = next(lines for name, lines in VERDICTS if name == "known_bad_pair")
-    verdict = diagnose("\n".join(lines)).verdict
-    said = {language: verdict.to_json(language)["values"]["what"] for language in LANGUAGES}
+    lines = next(lines for name, lines in CONCLUSIONS if name == "known_bad_pair")
+    conclusion = diagnose("\n".join(lines)).conclusion
+    said = {language: conclusion.to_json(language)["values"]["what"] for language in LANGUAGES}
     assert said["en"] != said["zh-TW"]
-    assert all(what in verdict.what(language) for language, what in said.items())
+    assert all(what in conclusion.what(language) for language, what in said.items())

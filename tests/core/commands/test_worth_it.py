@@ -7,46 +7,46 @@ import pytest
 from kvtiers.__main__ import main
 from kvtiers.errors import KvtiersError
 from kvtiers.ledger.tiers import Tier
-from kvtiers.ledger.worth import Workload, Worth, savings
+from kvtiers.ledger.worth import PrefixTraffic, Worth, savings
 
 KV_BYTES = 131_072
 
 
-def of(tier: Tier, workload: Workload, prefill: float = 5000.0, **options: float) -> tuple[float, Worth]:
-    found = {saving.tier: saving for saving in savings(workload, KV_BYTES, prefill, **options)}  # type: ignore[arg-type]
+def of(tier: Tier, traffic: PrefixTraffic, prefill: float = 5000.0, **options: float) -> tuple[float, Worth]:
+    found = {saving.tier: saving for saving in savings(traffic, KV_BYTES, prefill, **options)}  # type: ignore[arg-type]
     return found[tier].saved_s_per_day, found[tier].worth
 
 
 def test_a_day_by_hand() -> None:
     # 8192 tokens at 5000/s: 1.6384 s; 1 GiB at 6 GB/s: 0.17896 s. 240 requests, half hit, a miss pays 15 %.
-    saved, worth = of(Tier.SSD, Workload(8192, 10, 0.5))
+    saved, worth = of(Tier.SSD, PrefixTraffic(8192, 10, 0.5))
     assert saved == pytest.approx(120 * (1.6384 - 0.178957) - 120 * 0.15 * 1.6384, rel=1e-5)
     assert worth is Worth.YES
 
 
 def test_only_whole_chunks_come_back() -> None:
-    whole, _ = of(Tier.CPU, Workload(512, 10, 1.0))
-    ragged, _ = of(Tier.CPU, Workload(767, 10, 1.0))
+    whole, _ = of(Tier.CPU, PrefixTraffic(512, 10, 1.0))
+    ragged, _ = of(Tier.CPU, PrefixTraffic(767, 10, 1.0))
     assert ragged == pytest.approx(whole)
 
 
 @pytest.mark.parametrize(
-    ("workload", "prefill", "worth"),
+    ("traffic", "prefill", "worth"),
     [
-        (Workload(200, 1000, 0.9), 5000, Worth.IMPOSSIBLE),
-        (Workload(8192, 1000, 0.0), 5000, Worth.LOSES),
-        (Workload(8192, 1000, 0.9), 100_000, Worth.LOSES),  # faster than the drive can load
-        (Workload(8192, 1000, 0.16), 5000, Worth.LITTLE),
+        (PrefixTraffic(200, 1000, 0.9), 5000, Worth.IMPOSSIBLE),
+        (PrefixTraffic(8192, 1000, 0.0), 5000, Worth.LOSES),
+        (PrefixTraffic(8192, 1000, 0.9), 100_000, Worth.LOSES),  # faster than the drive can load
+        (PrefixTraffic(8192, 1000, 0.16), 5000, Worth.LITTLE),
     ],
 )
-def test_the_honest_no(workload: Workload, prefill: float, worth: Worth) -> None:
-    assert of(Tier.SSD, workload, prefill)[1] is worth
+def test_the_honest_no(traffic: PrefixTraffic, prefill: float, worth: Worth) -> None:
+    assert of(Tier.SSD, traffic, prefill)[1] is worth
 
 
 @pytest.mark.parametrize("repeated", [-0.1, 1.1, float("nan")])
 def test_a_share_is_a_share(repeated: float) -> None:
     with pytest.raises(KvtiersError, match="repeated"):
-        savings(Workload(8192, 10, repeated), KV_BYTES, 5000)
+        savings(PrefixTraffic(8192, 10, repeated), KV_BYTES, 5000)
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:

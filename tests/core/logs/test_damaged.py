@@ -16,7 +16,7 @@ from kvtiers.logs.scan import SETTINGS as SETTINGS_SHOWN
 from kvtiers.logs.state import Log
 from kvtiers.words import LANGUAGES
 from tests.core.logs.builders import ENGINE, info, lookup
-from tests.core.logs.verdicts import VERDICTS
+from tests.core.logs.conclusions import CONCLUSIONS
 
 FUZZ_DEADLINE = timedelta(seconds=3)  # one input; the machine may be busy
 
@@ -32,7 +32,7 @@ def read_any(text: str) -> Log | None:
 @given(st.text(max_size=400))
 def test_any_text_is_read_or_is_no_log(text: str) -> None:
     log = read_any(text)
-    assert log is None or conclude(log).verdict.what()
+    assert log is None or conclude(log).conclusion.what()
 
 
 @pytest.mark.parametrize("value", ["'many'", "[1]", "1e999", "{'a': 1}", "{1, 2}", "b'x'", "-5", "[b'x']"])
@@ -45,7 +45,7 @@ def test_a_damaged_setting_never_raises(name: str, value: str, tmp_path: Path) -
         assert main(["diagnose", *form, str(path)]) in (0, 1)
 
 
-LINES = [line for _, lines in VERDICTS for part in lines for line in part.splitlines()]
+LINES = [line for _, lines in CONCLUSIONS for part in lines for line in part.splitlines()]
 
 
 @settings(deadline=FUZZ_DEADLINE)
@@ -57,7 +57,7 @@ def test_damaged_lines_never_raise(lines: list[str], data: st.DataObject) -> Non
     log = read_any(text)
     for language in LANGUAGES if log else ():
         diagnosis = conclude(log)  # type: ignore[arg-type]
-        assert all(problem.what(language) for problem in (*diagnosis.problems, diagnosis.verdict))
+        assert all(problem.what(language) for problem in (*diagnosis.problems, diagnosis.conclusion))
 
 
 @settings(deadline=FUZZ_DEADLINE)

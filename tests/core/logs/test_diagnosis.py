@@ -9,7 +9,7 @@ from kvtiers.logs.read import read_log
 from kvtiers.logs.state import Kind
 from kvtiers.words import LANGUAGES, all_texts
 from tests.core.logs.builders import LONG_HEAD, REAL, diagnose
-from tests.core.logs.verdicts import VERDICTS
+from tests.core.logs.conclusions import CONCLUSIONS
 
 
 def test_the_labs_own_run_line_by_line() -> None:
@@ -27,25 +27,25 @@ def test_the_labs_own_run_line_by_line() -> None:
         }[request.kind]
         assert (request.computed, request.hit, request.load, request.stored, request.retrieved) == expected
     diagnosis = conclude(log)
-    assert (diagnosis.verdict.id, diagnosis.problems) == ("works", ())
+    assert (diagnosis.conclusion.id, diagnosis.problems) == ("works", ())
     assert (log.start.vllm, log.start.connector) == ("0.32.0", "LMCacheCPUConnectorV1")
     assert log.start.backends == {"LocalCPUBackend", "LocalDiskBackend"}
-    assert diagnosis.speeds.ceiling is not None
-    assert diagnosis.speeds.ceiling > 10
+    assert diagnosis.rates.ceiling is not None
+    assert diagnosis.rates.ceiling > 10
 
 
-@pytest.mark.parametrize(("verdict", "lines"), VERDICTS, ids=[name for name, _ in VERDICTS])
+@pytest.mark.parametrize(("conclusion", "lines"), CONCLUSIONS, ids=[name for name, _ in CONCLUSIONS])
 @pytest.mark.parametrize("prefix", ["", "vllm-1  | ", "Nov 29 14:06:56 host vllm[812]: ", "2026-11-29T14:06:56.123Z "])
-def test_verdicts_whatever_stands_before_the_lines(verdict: str, lines: list[str], prefix: str) -> None:
+def test_conclusions_whatever_stands_before_the_lines(conclusion: str, lines: list[str], prefix: str) -> None:
     text = "\n".join(prefix + line for part in lines for line in part.splitlines())
-    assert diagnose(text).verdict.id == verdict
+    assert diagnose(text).conclusion.id == conclusion
 
 
-@pytest.mark.parametrize(("verdict", "lines"), VERDICTS, ids=[name for name, _ in VERDICTS])
-def test_the_verdict_does_not_hang_on_how_much_stands_before(verdict: str, lines: list[str]) -> None:
+@pytest.mark.parametrize(("conclusion", "lines"), CONCLUSIONS, ids=[name for name, _ in CONCLUSIONS])
+def test_the_conclusion_does_not_hang_on_how_much_stands_before(conclusion: str, lines: list[str]) -> None:
     text = "\n".join(lines) + "\n"
     log, _ = read_log(io.BytesIO((LONG_HEAD + text).encode()), "log")
-    assert conclude(log).verdict == diagnose(text).verdict
+    assert conclude(log).conclusion == diagnose(text).conclusion
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_the_verdict_does_not_hang_on_how_much_stands_before(verdict: str, lines
     ],
 )
 def test_versions_are_bad_for_a_wiring_and_a_device(device: str, connector: str, is_bad: bool) -> None:
-    lines = next("\n".join(lines) for name, lines in VERDICTS if name == "known_bad_pair" and "0.32.0" in lines[0])
+    lines = next("\n".join(lines) for name, lines in CONCLUSIONS if name == "known_bad_pair" and "0.32.0" in lines[0])
     text = lines.replace("device_config=cuda", f"device_config={device}").replace("LMCacheConnectorV1", connector)
     assert ("known_bad_pair" in [problem.id for problem in diagnose(text).problems]) is is_bad
 
@@ -65,9 +65,9 @@ def test_versions_are_bad_for_a_wiring_and_a_device(device: str, connector: str,
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_verdict_and_kind_has_words(language: str) -> None:
     texts = all_texts(language)["log"]
-    assert set(texts["verdict"]) == {name for name, _ in VERDICTS}
+    assert set(texts["conclusion"]) == {name for name, _ in CONCLUSIONS}
     assert set(texts["kind"]) == {kind.value for kind in Kind}
-    for _, lines in VERDICTS:
-        verdict = diagnose("\n".join(lines)).verdict
-        assert verdict.what(language)
-        assert verdict.next_step(language)
+    for _, lines in CONCLUSIONS:
+        conclusion = diagnose("\n".join(lines)).conclusion
+        assert conclusion.what(language)
+        assert conclusion.next_step(language)

@@ -1,4 +1,4 @@
-"""Logs of real engines (vLLM 0.32.0 on a CPU, LMCache 0.5.6), stopped by SIGINT: each request, and the verdict.
+"""Logs of real engines (vLLM 0.32.0 on a CPU, LMCache 0.5.6), stopped by SIGINT: each request, and the conclusion.
 
 Lines that say nothing about KV are left out; paths are neutral.
 """
@@ -42,7 +42,7 @@ def test_what_each_request_was(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "verdict", "status"),
+    ("name", "conclusion", "status"),
     [
         ("restart", "lost_at_restart", 1),
         ("directory_restart", "works", 0),
@@ -53,9 +53,9 @@ def test_what_each_request_was(name: str) -> None:
         ("mp_server", "works_unmeasured", 0),
     ],
 )
-def test_the_verdict(name: str, verdict: str, status: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_conclusion(name: str, conclusion: str, status: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diagnose", "--json", str(DATA / f"{name}.log")]) == status
-    assert json.loads(capsys.readouterr().out)["verdict"]["id"] == verdict
+    assert json.loads(capsys.readouterr().out)["conclusion"]["id"] == conclusion
 
 
 def test_the_mp_servers_log_tells_what_was_moved() -> None:

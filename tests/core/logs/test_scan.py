@@ -39,7 +39,7 @@ def test_every_form_of_vllms_lines_is_found_by_either_search(name: str) -> None:
 def test_colours_do_not_matter() -> None:
     plain = "\n".join([START, lookup("a"), stored("a", second=2), lookup("b", hit=1280, load=1280), retrieved("b")])
     coloured = plain.replace("LMCache INFO: ", "LMCache INFO:\x1b[0m ").replace("[2026", "\x1b[32;20m[2026")
-    assert diagnose(coloured).verdict == diagnose(plain).verdict
+    assert diagnose(coloured).conclusion == diagnose(plain).conclusion
 
 
 WHOLE_LOGS = [path.read_text(errors="replace") for path in (REAL, *sorted(DATA.glob("*.log")))]

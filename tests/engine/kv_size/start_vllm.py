@@ -1,11 +1,16 @@
 """Runs in the engine's own environment: starts vLLM once per case and prints what it set aside.
 
+Each start has a process of its own, forked after the imports and ended without vLLM's shutdown: collecting garbage
+among all that vLLM imports would take most of the time.
+
 Standard input: a JSON list of cases ``{"name", "config", "arguments"}`` (arguments of ``vllm.LLM``). Standard output:
 one JSON object a line, the engine's own log line, the memory it divided, and the settings it resolved.
 """
 
+import gc
 import json
 import logging
+import multiprocessing
 import os
 import sys
 import tempfile
@@ -25,7 +30,6 @@ RESULTS = os.fdopen(os.dup(1), "w", buffering=1)
 os.dup2(2, 1)  # whatever libraries print goes to the error stream
 
 from vllm import LLM, ModelRegistry  # noqa: E402
-from vllm.distributed import cleanup_dist_env_and_memory  # noqa: E402
 from vllm.v1.core import kv_cache_utils  # noqa: E402
 
 
@@ -62,7 +66,7 @@ def start(case: dict) -> dict:
             distributed_executor_backend="uni",
             **case["arguments"],
         )
-    kv_cache_utils.logger.removeFilter(log)
+    STARTED.append(engine)
     core = engine.llm_engine.engine_core.engine_core
     settings = engine.llm_engine.vllm_config
     pool = core.scheduler.kv_cache_config
@@ -78,10 +82,18 @@ def start(case: dict) -> dict:
     }
 
 
-for case in json.load(sys.stdin):
+def try_start(case: dict) -> dict:
+    """What the engine set aside for one case, or why it did not start."""
     try:
         result = start(case)
     except Exception as error:  # the test names the case and shows this
         result = {"error": "".join(traceback.format_exception(error))}
-    RESULTS.write(json.dumps({"name": case["name"], **result}) + "\n")
-    cleanup_dist_env_and_memory()
+    return {"name": case["name"], **result}
+
+
+STARTED: list[LLM] = []  # kept until the process ends
+gc.collect()
+gc.freeze()
+with multiprocessing.get_context("fork").Pool(len(os.sched_getaffinity(0)), maxtasksperchild=1) as pool:
+    for result in pool.imap(try_start, json.load(sys.stdin)):
+        RESULTS.write(json.dumps(result) + "\n")

@@ -1,17 +1,15 @@
 """Everything there is to read: lessons with their quizzes, the quiz page, glossary, questions, the ledger of claims."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from course.claims import Claim, load_claims
 from course.errors import CourseError
-from course.pages import LANGUAGES, Lesson, Pages, load_lessons, load_strings
-from course.records import load_yaml
-from course.tables import tables, version_pairs
-from course.text import Text, scrolling
+from course.lessons.claims import Claim, load_claims
+from course.lessons.data import load_yaml
+from course.lessons.pages import LANGUAGES, Lesson, Pages, load_lessons, load_strings
+from course.lessons.tables import tables, version_pairs
+from course.lessons.text import Text, scrolling
 
 KINDS = ("measured", "computed", "source", "reported")
 
@@ -67,11 +65,11 @@ def load_reading(project: Path, site: Path) -> Reading:
 
 
 def _entries(path: Path, texts: Mapping[str, Text]) -> dict[str, list[Entry]]:
-    found = load_yaml(path, "entries")
+    entries = load_yaml(path, "entries")
     try:
         return {
             language: [
-                Entry(entry["id"], entry["title"][language], text.html(entry["text"][language])) for entry in found
+                Entry(entry["id"], entry["title"][language], text.html(entry["text"][language])) for entry in entries
             ]
             for language, text in texts.items()
         }

@@ -1,7 +1,5 @@
 """How long a text takes to read."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 

@@ -5,8 +5,6 @@ glossary; a fence marked ``table`` holds the name of a table that kvtiers fills.
 deep, so these links go one up.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
@@ -17,8 +15,8 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from mdit_py_plugins.myst_role import myst_role_plugin
 
-from course.claims import Claim
 from course.errors import CourseError
+from course.lessons.claims import Claim
 
 HEADING = re.compile(r"<h2>")
 TERM = re.compile(r"(?P<words>[^<]+?) <(?P<id>[a-z0-9-]+)>")

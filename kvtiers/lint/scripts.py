@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kvtiers.lint.given import Given, Server, Value, read_json
+from kvtiers.lint.given import Given, ServeCommand, Value, read_json
 from kvtiers.lint.shell import Command, Word, expand, parse
 
 IMAGE = re.compile(r"(?:^|/)(?P<name>vllm-openai|vllm-cpu\S*|vllm):v?(?P<version>\d[\w.+-]*)")
@@ -62,7 +62,7 @@ def run_command(
     start = _server_start(words, is_server)
     if start is not None:
         line = words[start - 1].line if start else (words[0].line if words else 0)
-        server = Server(source, line, environment=environment)
+        server = ServeCommand(source, line, environment=environment)
         server.options = _options(words[start:], source)
         given.servers.append(server)
 

@@ -1,7 +1,5 @@
 """Loads the lessons, and writes pages from the templates with Jinja2."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -12,10 +10,10 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from course.errors import CourseError
-from course.length import reading_minutes
+from course.lessons.length import reading_minutes
+from course.lessons.quiz import Question, load_quiz
+from course.lessons.text import Text, anchors_of, with_anchors
 from course.policy import with_policy
-from course.quiz import Question, load_quiz
-from course.text import Text, anchors_of, with_anchors
 
 LANGUAGES = ("en", "zh-TW")
 LOCALES = {"en": "en_US", "zh-TW": "zh_TW"}
@@ -35,7 +33,6 @@ class Lesson:
 
     @property
     def number(self) -> int:
-        """1 to 8."""
         return int(self.slug[:2])
 
     @property
@@ -116,17 +113,17 @@ class Pages:
 
     def write_entrance(self, template: str, **values: object) -> None:
         """Render the site's own front page, which shows what the first language's does."""
-        page = self._render(template, f"{LANGUAGES[0]}/", LANGUAGES[0], root="./", **values)
-        (self._out / "index.html").write_text(page, encoding="utf-8")
+        self._write_first(template, "index.html", root="./", **values)
 
     def write_missing(self, template: str) -> None:
         """Render the 404 page. It is shown at any address, so its links start from the site's own."""
-        root = f"{urlsplit(self._address).path}/"
-        page = self._render(template, f"{LANGUAGES[0]}/", LANGUAGES[0], root=root, strings=self._strings)
-        (self._out / "404.html").write_text(page, encoding="utf-8")
+        self._write_first(template, "404.html", root=f"{urlsplit(self._address).path}/", strings=self._strings)
+
+    def _write_first(self, template: str, name: str, **values: object) -> None:
+        page = self._render(template, f"{LANGUAGES[0]}/", LANGUAGES[0], **values)
+        (self._out / name).write_text(page, encoding="utf-8")
 
     def write_sitemap(self) -> None:
-        """List every page that was written, with its other language."""
         template = self._templates.get_template("sitemap.xml.j2")
         page = template.render(address=self._address, languages=LANGUAGES, places=self._written)
         (self._out / "sitemap.xml").write_text(page, encoding="utf-8")

@@ -4,8 +4,6 @@ marimo's own `export html-wasm` writes each notebook with its own copy of everyt
 in `marimo-HASH/`, the runtime once in `python-HASH/`, and a page is only its HTML.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re
@@ -16,7 +14,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from course.errors import CourseError
-from course.frontend import Frontend
+from course.notebooks.frontend import Frontend
 from course.policy import EDITOR, NOTEBOOK, with_policy
 from progress import Bar
 
@@ -46,7 +44,6 @@ class Notebook:
 
 
 def find_notebooks(folder: Path) -> list[Path]:
-    """Every notebook in `folder`, in the lessons' order."""
     return sorted(folder.glob("[0-9][0-9]_*.py"))
 
 

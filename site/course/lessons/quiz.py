@@ -1,13 +1,11 @@
 """A lesson's questions, rendered for one language. Data: `lessons/NN-slug/quiz.yaml`."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from course.records import load_yaml
-from course.text import Text
+from course.lessons.data import load_yaml
+from course.lessons.text import Text
 
 # In an answer to choose, a link would take the click, and mark the answer that a claim backs.
 LINK = re.compile(r"</?a\b[^>]*>")
@@ -35,7 +33,6 @@ class Question:
 
     @property
     def best(self) -> str:
-        """The key of the best option."""
         return next(option.key for option in self.options if option.best)
 
 

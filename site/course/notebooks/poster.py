@@ -3,8 +3,6 @@
 Charts and text stay as they are; marimo's controls become locked native ones of the same look and value.
 """
 
-from __future__ import annotations
-
 import contextlib
 import html
 import importlib.util
@@ -17,16 +15,18 @@ from concurrent.futures import Executor
 from html.parser import HTMLParser
 from pathlib import Path
 
+from rich.progress import Progress
+
 from course.errors import CourseError
-from course.notebooks import Notebook
-from course.steps import Steps
+from course.notebooks.export import Notebook
+from course.steps import step
 
 VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "source", "wbr"})
 
 
-def save_views(notebooks: Sequence[Notebook], workers: Executor, steps: Steps) -> dict[tuple[str, str], str]:
+def save_views(notebooks: Sequence[Notebook], workers: Executor, progress: Progress) -> dict[tuple[str, str], str]:
     """The saved view of every notebook, by language and name."""
-    with steps.step("saved views", len(notebooks)) as bar:
+    with step(progress, "saved views", len(notebooks)) as bar:
         views = [workers.submit(save_view, notebook.path) for notebook in notebooks]
         for view in views:
             view.add_done_callback(lambda _: bar.advance())
@@ -69,8 +69,6 @@ def lock_controls(outputs: list[str]) -> str:
 
 
 class _Locker(HTMLParser):
-    """Copies HTML and replaces marimo's elements."""
-
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.out: list[str] = []
@@ -78,7 +76,6 @@ class _Locker(HTMLParser):
         self._tabs: list[int] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Open an element, or its replacement."""
         if not tag.startswith("marimo-"):
             if ("data-kind", "tab") in attrs and self._tabs:
                 self._tabs[-1] += 1
@@ -97,7 +94,6 @@ class _Locker(HTMLParser):
         self.out.append(f"<{tag}{_attributes(attrs)}/>")
 
     def handle_endtag(self, tag: str) -> None:
-        """Close an element, or its replacement."""
         if tag.startswith("marimo-"):
             self.out.append(self._closing.pop())
             if tag == "marimo-tabs":
@@ -106,7 +102,6 @@ class _Locker(HTMLParser):
             self.out.append(f"</{tag}>")
 
     def handle_data(self, data: str) -> None:
-        """Text."""
         self.out.append(html.escape(data, quote=False))
 
 

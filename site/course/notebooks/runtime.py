@@ -4,8 +4,6 @@ Start-up in the browser is bound by the CPU, not by the network. So: modules are
 into the one archive Pyodide reads anyway, and what a lesson never imports stays out.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -14,10 +12,12 @@ from pathlib import Path
 
 from fontTools.subset import Options, Subsetter  # type: ignore[import-untyped]
 from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
+from rich.progress import Progress
 
+from course.downloads import load_downloads, unpack_tar
+from course.fetch import fetch
 from course.node import run_node
-from course.sources import fetch, load_sources, unpack_tar
-from course.steps import Steps
+from course.steps import step
 
 COMPILED = ("msgspec", "numpy", "matplotlib", "contourpy", "kiwisolver", "pillow")
 ZIP, SITE_PACKAGES = "/lib/python314.zip/", "/lib/python3.14/site-packages/"
@@ -47,7 +47,7 @@ SKIP = re.compile(
 )
 
 
-def build_runtime(site: Path, package: Path, notebooks: Path, cache: Path, out: Path, *, steps: Steps) -> None:
+def build_runtime(site: Path, package: Path, notebooks: Path, cache: Path, out: Path, *, progress: Progress) -> None:
     """Write the runtime into `out`. `package` is the kvtiers folder; `notebooks` are run once to warm the image.
     Downloads and work files live in `cache`.
 
@@ -56,13 +56,13 @@ def build_runtime(site: Path, package: Path, notebooks: Path, cache: Path, out: 
     `rest.bin`, which is only fetched when a notebook imports something that is not in the image. A browser that the
     image does not fit gets `plain.bin` instead: all of Python's files.
     """
-    files = fetch(load_sources(site / "runtime" / "sources.json"), cache / "downloads")
+    files = fetch(load_downloads(site / "runtime" / "downloads.json"), cache / "downloads")
     core, work = cache / "pyodide", cache / "work"
     for folder in (core, work, out):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
     pure, compiled = work / "pure", work / "compiled"
-    with steps.step("unpack"):
+    with step(progress, "unpack"):
         archive = next(path for name, path in files.items() if name.startswith("pyodide-"))
         unpack_tar(archive, core, "package/")
         shutil.copy(core / "pyodide.asm.mjs", core / "pyodide.core.mjs")
@@ -72,9 +72,9 @@ def build_runtime(site: Path, package: Path, notebooks: Path, cache: Path, out: 
         _unzip(core / "python_stdlib.zip", pure, STDLIB_SKIP)
         shutil.copytree(package, pure / "kvtiers", ignore=shutil.ignore_patterns("__pycache__", "py.typed"))
         shutil.copy(site / "runtime" / "late_imports.py", pure)
-    with steps.step("precompile", sum(1 for _ in work.rglob("*.py"))) as bar:
+    with step(progress, "precompile", sum(1 for _ in work.rglob("*.py"))) as bar:
         run_node(site / "runtime" / "precompile.mjs", core, work, on_line=lambda line: bar.reach(int(line)))
-    with steps.step("memory image"):
+    with step(progress, "memory image"):
         _write_zip(work / "all.zip", sorted(pure.rglob("*")), pure)
         take_image(site, cache, notebooks, out)
 

@@ -1,7 +1,5 @@
 """Reads the course's YAML files and checks them against the JSON Schemas beside this file."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -25,7 +23,7 @@ def load_yaml(path: Path, schema: str) -> Any:
     except (OSError, yaml.YAMLError) as error:
         raise CourseError(f"{path.name} can't be read: {error}") from error
     validator = Draft202012Validator(json.loads((SCHEMAS / f"{schema}.json").read_text(encoding="utf-8")))
-    for problem in sorted(validator.iter_errors(content), key=lambda found: list(map(str, found.absolute_path))):
+    for problem in sorted(validator.iter_errors(content), key=lambda problem: list(map(str, problem.absolute_path))):
         place = ".".join(map(str, problem.absolute_path)) or "the file"
         raise CourseError(f"{path.parent.name}/{path.name}: {place}: {problem.message}")
     return content

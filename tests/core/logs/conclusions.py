@@ -1,4 +1,4 @@
-"""Every verdict, with the parts of a log that lead to it."""
+"""Every conclusion, with the parts of a log that lead to it."""
 
 from tests.core.logs.builders import (
     CONNECTOR,
@@ -16,7 +16,7 @@ from tests.core.logs.builders import (
     warning,
 )
 
-VERDICTS = [
+CONCLUSIONS = [
     ("no_connector", [ENGINE, "(APIServer pid=1) INFO:     Application startup complete."]),
     (
         "unsupported_connector",

@@ -5,8 +5,6 @@ taken out of a committed result file, so that it can't go stale; a measured valu
 that measures it. A page refers to it as ``{claim}`id` ``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from course.errors import CourseError
-from course.records import load_yaml
+from course.lessons.data import load_yaml
 from kvtiers.errors import KvtiersError
 from kvtiers.result.schema import Result, read_result
 from kvtiers.result.steps import Arm, Step
@@ -80,13 +78,13 @@ def _claim(name: str, entry: Mapping[str, Any], read: Callable[[str], Result]) -
 
 def _measured(measure: Mapping[str, str], result: Result) -> Any:
     """A field of the result, or of one step's summary; a number in the path picks from a list."""
-    found: Any = result
+    value: Any = result
     if "step" in measure:
         arm, _, step = measure["step"].partition(".")
-        found = result.summary.step(Arm(arm), Step(step))
+        value = result.summary.step(Arm(arm), Step(step))
     for part in measure["field"].split("."):
-        found = found[int(part)] if part.isdigit() else getattr(found, part)
-    return found
+        value = value[int(part)] if part.isdigit() else getattr(value, part)
+    return value
 
 
 def _computed(compute: Mapping[str, Any]) -> Any:
@@ -97,12 +95,12 @@ def _computed(compute: Mapping[str, Any]) -> Any:
         name: _computed(value) if isinstance(value, dict) and "call" in value else value
         for name, value in compute.get("with", {}).items()
     }
-    found = getattr(import_module(module), function)(**arguments)
+    value = getattr(import_module(module), function)(**arguments)
     if "field" in compute:
-        found = attrgetter(compute["field"])(found)
+        value = attrgetter(compute["field"])(value)
     if "item" in compute:
-        found = found[compute["item"]]
-    return found * compute["times"] if "times" in compute else found
+        value = value[compute["item"]]
+    return value * compute["times"] if "times" in compute else value
 
 
 def _setup(result: Result) -> dict[str, str]:

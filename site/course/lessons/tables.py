@@ -1,7 +1,5 @@
 """The tables that kvtiers fills: sizes by four ways of counting, the lab's measured steps, version pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from html import escape
@@ -64,7 +62,7 @@ def _steps(result: Result, words: Mapping[str, str], language: str) -> str:
 
 def version_pairs(words: Mapping[str, str], language: str | None = None) -> str:
     """Every pair on record; with a ``language``, what happened too."""
-    names = ("wiring", "platform", "verdict", *(["what"] if language else []), "source", "date")
+    names = ("wiring", "platform", "outcome", *(["what"] if language else []), "source", "date")
     heads = ["vLLM", "LMCache", *(words[f"pairs_{name}"] for name in names)]
     rows = []
     for pair in known_pairs():

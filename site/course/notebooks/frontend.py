@@ -1,15 +1,14 @@
 """marimo's frontend, once for all notebooks, with the files that each page needs at once merged into one."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from course.downloads import Download, find_download, unpack_tar
 from course.errors import CourseError
+from course.fetch import fetch
 from course.node import run_node
-from course.sources import Source, fetch, find_source, unpack_tar
 
 MERGED = "start.js"
 ROLLUP = "@rollup/wasm-node"
@@ -35,13 +34,13 @@ def build_frontend(export: Path, version: str, site: Path, cache: Path, out: Pat
     Its folder is named by its content: browsers keep its files for good.
 
     Raises:
-        CourseError: the export is not laid out as expected, or the list of sources has no rollup to merge with.
+        CourseError: the export is not laid out as expected, or the list of downloads has no rollup to merge with.
     """
     assets = export / "assets"
     if not assets.is_dir():
         raise CourseError(f"marimo's export has no folder {assets.name}: its frontend has changed")
     script = site / "runtime" / "bundle.mjs"
-    rollup = find_source(site / "runtime" / "sources.json", ROLLUP)
+    rollup = find_download(site / "runtime" / "downloads.json", ROLLUP)
     names = sorted(path.name for path in assets.iterdir())  # marimo names them by content
     digest = hashlib.sha256(
         "\n".join([*names, rollup.sha256, script.read_text(encoding="utf-8")]).encode()
@@ -58,7 +57,7 @@ def build_frontend(export: Path, version: str, site: Path, cache: Path, out: Pat
     return Frontend(folder, f"{folder}/assets/{workers[0]}", version)
 
 
-def _build(export: Path, rollup: Source, downloads: Path, script: Path, built: Path) -> None:
+def _build(export: Path, rollup: Download, downloads: Path, script: Path, built: Path) -> None:
     work = built.with_suffix(".work")
     unpack_tar(fetch([rollup], downloads)[rollup.file], work / "rollup", "package/")
     shutil.copytree(export, work / "site", ignore=shutil.ignore_patterns("index.html", "*.md"))

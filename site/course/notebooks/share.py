@@ -1,7 +1,5 @@
 """The pictures that a link to a lesson shows where it is shared: the lesson's first chart as PNG."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

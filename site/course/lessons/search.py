@@ -1,7 +1,5 @@
 """What search needs: the sections it finds, as JSON, and the library that indexes them when a reader opens search."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -9,9 +7,10 @@ from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 
-from course.pages import LANGUAGES, load_strings
-from course.reading import Reading
-from course.sources import fetch, find_source, unpack_tar
+from course.downloads import find_download, unpack_tar
+from course.fetch import fetch
+from course.lessons.pages import LANGUAGES, load_strings
+from course.lessons.reading import Reading
 
 SECTION = re.compile(r'<h2 id="([^"]+)">(.*?)</h2>')
 BLOCK = re.compile(r"</?(?:p|li|ol|ul|h\d|pre|table|thead|tbody|tr|th|td|blockquote|br)\b[^>]*>")
@@ -26,7 +25,7 @@ def write_index(reading: Reading, site: Path, path: Path) -> None:
 
 def write_library(site: Path, cache: Path, path: Path) -> None:
     """Write MiniSearch, as one module."""
-    library = find_source(site / "runtime" / "sources.json", "minisearch")
+    library = find_download(site / "runtime" / "downloads.json", "minisearch")
     unpack_tar(fetch([library], cache / "downloads")[library.file], cache / "search", "package/dist/es/")
     shutil.copy(cache / "search" / "index.js", path)
 

@@ -18,11 +18,12 @@ from typing import Any
 
 import pytest
 from course.clients import groups
+from course.downloads import Download, load_downloads
 from course.errors import CourseError
-from course.sources import TRIES, Source, fetch, load_sources
+from course.fetch import TRIES, fetch
 
 PROJECT = Path(__file__).parents[2]
-LIST = PROJECT / "site" / "runtime" / "sources.json"
+LIST = PROJECT / "site" / "runtime" / "downloads.json"
 
 
 def wheel(name: str, inside: dict[str, bytes] | None = None) -> bytes:
@@ -60,13 +61,13 @@ class Index:
         self.drops: Counter[str] = Counter()
         """How often a file's connection breaks half way before it comes whole."""
 
-    def add(self, name: str, client: str = "pip", **more: Any) -> Source:
+    def add(self, name: str, client: str = "pip", **more: Any) -> Download:
         """A package with one file, and its entry in a list of sources."""
         file = f"{name}-1.0-py3-none-any.whl" if client == "pip" else f"{name}-1.0.0.tgz"
         requirement = f"{name}==1.0" if client == "pip" else f"{name}@1.0.0"
         content = more.pop("content", None) or (wheel(name) if client == "pip" else npm_package(name))
         self.files[file] = content
-        return Source(file, hashlib.sha256(content).hexdigest(), client, requirement, "MIT", **more)
+        return Download(file, hashlib.sha256(content).hexdigest(), client, requirement, "MIT", **more)
 
     def page(self, path: str) -> tuple[str, bytes] | None:
         """Type and content of what is not a file."""
@@ -195,7 +196,7 @@ def test_a_file_that_is_not_the_reviewed_one_stops_the_build(index: Index, tmp_p
 
 def test_a_package_that_no_longer_has_the_file_is_named(index: Index, tmp_path: Path) -> None:
     source = index.add("moved", "npm")
-    gone = Source("moved-one.tgz", source.sha256, "npm", source.requirement, "MIT")
+    gone = Download("moved-one.tgz", source.sha256, "npm", source.requirement, "MIT")
     with pytest.raises(CourseError, match=r"it no longer comes as moved-one\.tgz: review"):
         fetch([gone], tmp_path)
 
@@ -214,18 +215,18 @@ def test_members_are_kept_and_the_file_around_them_is_not(index: Index, tmp_path
 
 
 def test_every_source_says_where_it_comes_from() -> None:
-    for source in load_sources(LIST):
+    for source in load_downloads(LIST):
         assert source.client in ("npm", "pip")
         assert source.licence
         assert len(source.sha256) == 64
 
 
 def test_few_runs_bring_all_and_the_large_file_does_not_wait_for_small_ones() -> None:
-    runs = groups(load_sources(LIST))
+    runs = groups(load_downloads(LIST))
     assert len(runs) <= 8
     assert [len(run) for run in runs if any(source.members for source in run)] == [1]
     assert runs[0][0].members
 
 
 def test_nothing_is_built_from_source() -> None:
-    assert [source.file for source in load_sources(LIST) if not source.file.endswith((".whl", ".tgz"))] == []
+    assert [source.file for source in load_downloads(LIST) if not source.file.endswith((".whl", ".tgz"))] == []

@@ -1,0 +1,151 @@
+"""How fast a lesson is live, against marimo's own export of the same notebook: `make bench-course`.
+
+Both are served from this machine and opened in the same Chromium, taking turns.
+"""
+
+import argparse
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import serve
+from build import SITE
+from playwright.sync_api import BrowserContext, FrameLocator, Page, sync_playwright
+
+from bench.stock_site import build_stock_site
+
+LESSON, SECOND_LESSON = "02-kv-size", "03-load-or-recompute"
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync"]
+COURSE, STOCK = "this course", "marimo's export"
+COLD, WARM = "cold", "warm"
+STEPS = 5
+CHART = """() => {
+  const find = root => root.querySelector("svg[role=img]")
+    ?? [...root.querySelectorAll("*")].map(e => e.shadowRoot && find(e.shadowRoot)).find(Boolean);
+  return find(document)?.outerHTML;
+}"""
+
+
+@dataclass
+class Load:
+    """One opening of a lesson."""
+
+    chart_s: float
+    live_s: float
+    sent_mb: float
+    steps_s: list[float] = field(default_factory=list)
+
+
+class CountingHandler(serve.Handler):
+    """Adds up what goes over the wire."""
+
+    sent_bytes = 0
+
+    def copyfile(self, source: Any, outputfile: Any) -> None:
+        CountingHandler.sent_bytes += Path(source.name).stat().st_size
+        super().copyfile(source, outputfile)
+
+
+def measure(context: BrowserContext, address: str, framed: bool, steps: int = STEPS) -> Load:
+    """Open a lesson; time its first chart, the first slider step that is answered, and `steps` more."""
+    page = context.pages[0]
+    CountingHandler.sent_bytes = 0
+    began = time.perf_counter()
+    page.goto(address, wait_until="commit")
+    notebook: Page | FrameLocator = page
+    chart_s = 0.0
+    if framed:
+        page.locator("#saved svg[role=img]").first.wait_for()
+        chart_s = time.perf_counter() - began
+        page.locator('[data-state="live"]').wait_for(timeout=120_000)
+        notebook = page.frame_locator("#live")
+    notebook.locator("svg[role=img]").first.wait_for(timeout=120_000)
+    chart_s = chart_s or time.perf_counter() - began
+    _step(page, notebook)
+    load = Load(chart_s, time.perf_counter() - began, CountingHandler.sent_bytes / 1e6)
+    page.wait_for_load_state("networkidle")
+    load.steps_s = [_step(page, notebook) for _ in range(steps)]
+    return load
+
+
+def _step(page: Page, notebook: Page | FrameLocator) -> float:
+    """Press an arrow key on the first slider until the chart says something else; returns the seconds it took."""
+    slider = notebook.locator("[role=slider]").first
+    slider.focus()
+    handle = slider.element_handle()
+    frame = handle.owner_frame() or page.main_frame
+    before = frame.evaluate(CHART)
+    began = time.perf_counter()
+    page.keyboard.press("ArrowRight")
+    changed = f"before => ![undefined, before].includes(({CHART})() ?? undefined)"
+    frame.wait_for_function(changed, arg=before, timeout=60_000, polling="raf")
+    return time.perf_counter() - began
+
+
+def run(rounds: int, chromium: str) -> str:
+    """Both variants, taking turns; returns a Markdown table."""
+    stock = SITE / ".cache" / "stock"
+    build_stock_site(f"{LESSON.replace('-', '_')}.py", stock, SITE / ".cache")
+    addresses = {COURSE: f"{_serve(SITE / 'dist')}/en/", STOCK: f"{_serve(stock)}/"}
+    loads: dict[tuple[str, str], list[Load]] = defaultdict(list)
+    with sync_playwright() as playwright:
+        for name, address in list(addresses.items()) * rounds:
+            framed = name == COURSE
+            with tempfile.TemporaryDirectory() as profile:
+                for state in (COLD, WARM):
+                    context = playwright.chromium.launch_persistent_context(
+                        profile, executable_path=chromium, args=ARGUMENTS, viewport={"width": 1280, "height": 900}
+                    )
+                    loads[name, state].append(measure(context, f"{address}{LESSON}/" if framed else address, framed))
+                    if framed and state == WARM:
+                        loads[SECOND_LESSON, WARM].append(measure(context, f"{address}{SECOND_LESSON}/", framed, 0))
+                    context.close()
+    return _table(loads)
+
+
+def _serve(folder: Path) -> str:
+    server = serve.make_server(folder, 0, CountingHandler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{server.server_address[1]}"
+
+
+def _table(loads: dict[tuple[str, str], list[Load]]) -> str:
+    def row(label: str, unit: str, ours: float, stock: float) -> str:
+        return f"| {label} | {ours:.2f} {unit} | {stock:.2f} {unit} | {ours / stock:.2f} |"
+
+    def medians(state: str, value: str) -> list[float]:
+        return [median(getattr(load, value) for load in loads[name, state]) for name in (COURSE, STOCK)]
+
+    steps = [
+        median(step_s for state in (COLD, WARM) for load in loads[name, state] for step_s in load.steps_s)
+        for name in (COURSE, STOCK)
+    ]
+    rows = [f"| median | {COURSE} | {STOCK} | ratio |", "| --- | --- | --- | --- |"]
+    for state in (COLD, WARM):
+        rows.append(row(f"{state}: first chart", "s", *medians(state, "chart_s")))
+        rows.append(row(f"{state}: first slider step answered", "s", *medians(state, "live_s")))
+    rows.append(row("slider step", "s", *steps))
+    rows.append(row("cold: sent", "MB", *medians(COLD, "sent_mb")))
+    rows.append(f"| second lesson: sent | {median(load.sent_mb for load in loads[SECOND_LESSON, WARM]):.2f} MB | | |")
+    return "\n".join(rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Time a lesson against marimo's own export of its notebook.")
+    parser.add_argument("--rounds", type=int, default=5)
+    rounds = parser.parse_args().rounds
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        sys.exit("no Chromium on PATH: `make look-bench-course` says what brings it")
+    print(run(rounds, chromium))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The texts below `lessons/`, checked, rendered and written as pages."""
