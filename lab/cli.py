@@ -34,6 +34,9 @@ from machine.kinds import engine_for
 from progress import say
 
 INTERRUPTED = 130
+_AS_IT_IS = (
+    "--url measures a server as it is: --preset, --model, --page-cache, --restart and --dry-run do not go with it"
+)
 _STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -54,6 +57,31 @@ _out = Console(highlight=False)
 Engine = Annotated[str, typer.Option(help="cpu, cuda, or auto: cuda where an NVIDIA GPU answers.")]
 PresetName = Annotated[str | None, typer.Option("--preset", help="A name from `models`.")]
 ModelName = Annotated[str | None, typer.Option("--model", help="A model directory or Hugging Face id instead.")]
+PageCache = Annotated[
+    bool, typer.Option("--page-cache", help="Also reuse with the chunk files in the page cache; no direct IO then.")
+]
+Restart = Annotated[bool, typer.Option("--restart", help="Also reuse after server and engine were started anew.")]
+Wiring = Annotated[
+    LMCacheMode,
+    typer.Option(
+        parser=_wiring,
+        metavar="mp|in-process",
+        help="LMCache as a server beside the engine, or inside it, as older guides do.",
+    ),
+]
+KnownBad = Annotated[
+    bool, typer.Option("--known-bad", help="Run versions that are known to return wrong KV: the answers decide.")
+]
+Port = Annotated[
+    int | None,
+    typer.Option(min=1024, max=65534, help="First of the run's ports on 127.0.0.1. [default: free ones]"),
+]
+StartTimeout = Annotated[float, typer.Option(help="Seconds an engine may take to start.")]
+Server = Annotated[
+    str | None,
+    typer.Option(help="HTTP address of its LMCache server, whose RAM is then emptied between steps."),
+]
+Log = Annotated[Path | None, typer.Option(help="LMCache's log: that server's, or with LMCache inside it the engine's.")]
 
 
 @app.command()
@@ -69,40 +97,17 @@ def run(
     chunk_size: Annotated[int, typer.Option(help="LMCache's chunk, in tokens.")] = Knobs.chunk_tokens,
     seed: Annotated[int, typer.Option(help="Seed of the documents.")] = Knobs.seed,
     control: Annotated[bool, typer.Option(help="Also measure the same engine without LMCache.")] = True,
-    page_cache: Annotated[
-        bool, typer.Option("--page-cache", help="Also reuse with the chunk files in the page cache; no direct IO then.")
-    ] = False,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Also reuse after server and engine were started anew.")
-    ] = False,
-    wiring: Annotated[
-        LMCacheMode,
-        typer.Option(
-            parser=_wiring,
-            metavar="mp|in-process",
-            help="LMCache as a server beside the engine, or inside it, as older guides do.",
-        ),
-    ] = LMCacheMode.MP,
-    known_bad: Annotated[
-        bool, typer.Option("--known-bad", help="Run versions that are known to return wrong KV: the answers decide.")
-    ] = False,
+    page_cache: PageCache = False,
+    restart: Restart = False,
+    wiring: Wiring = LMCacheMode.MP,
+    known_bad: KnownBad = False,
     cache_dir: Annotated[Path, typer.Option(help="On the drive under test.")] = DEFAULT_CACHE_ROOT,
     drive_gb_per_s: Annotated[float | None, typer.Option(help="Read bandwidth you measured, for the ceiling.")] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(min=1024, max=65534, help="First of the run's ports on 127.0.0.1. [default: free ones]"),
-    ] = None,
-    start_timeout: Annotated[
-        float, typer.Option(help="Seconds an engine may take to start.")
-    ] = DEFAULT_START_TIMEOUT_S,
+    port: Port = None,
+    start_timeout: StartTimeout = DEFAULT_START_TIMEOUT_S,
     url: Annotated[str | None, typer.Option(help="Measure a server that is already running.")] = None,
-    server: Annotated[
-        str | None,
-        typer.Option(help="HTTP address of its LMCache server, whose RAM is then emptied between steps."),
-    ] = None,
-    log: Annotated[
-        Path | None, typer.Option(help="LMCache's log: that server's, or with LMCache inside it the engine's.")
-    ] = None,
+    server: Server = None,
+    log: Log = None,
     output: Annotated[Path, typer.Option(help="The result file; a PNG chart is written beside it.")] = LATEST,
     dry_run_only: Annotated[bool, typer.Option("--dry-run", help="Print the commands and start nothing.")] = False,
 ) -> None:
@@ -123,10 +128,7 @@ def run(
         positive("--drive-gb-per-s", drive_gb_per_s)
     if url is not None:
         if preset or model or dry_run_only or page_cache or restart:
-            raise LabError(
-                "--url measures a server as it is: --preset, --model, --page-cache, --restart and --dry-run do not go "
-                "with it"
-            )
+            raise LabError(_AS_IT_IS)
         _measure(lambda: run_url(UrlRun(url, knobs, server, log, documents)), output)
         return
     if log is not None or server is not None:
@@ -145,10 +147,9 @@ def run(
         known_bad=known_bad,
     )
     if dry_run_only:
-        for launch in dry_run(local):
-            _out.print(f"# {launch.name}\n{launch.shell()}\n", markup=False, soft_wrap=True)
-        return
-    _measure(lambda: _set_up_and_run(local), output)
+        _print_commands(local)
+    else:
+        _measure(lambda: _set_up_and_run(local), output)
 
 
 @app.command()
@@ -220,6 +221,11 @@ def main() -> None:
         _fail(str(error), 1)
     except _Interrupted:
         _fail("interrupted: the engines are stopped, no result was written", INTERRUPTED)
+
+
+def _print_commands(wanted: LocalRun) -> None:
+    for launch in dry_run(wanted):
+        _out.print(f"# {launch.name}\n{launch.shell()}\n", markup=False, soft_wrap=True)
 
 
 def _set_up_and_run(wanted: LocalRun) -> Result:
