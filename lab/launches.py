@@ -18,7 +18,7 @@ from lab.engines.presets import Preset, preset_config
 from lab.engines.process import MILESTONES, Process, wait_until_healthy
 from lab.knobs import FLOODS, Knobs, Pool, pool_for
 from lab.paths import STATE
-from machine.memory import engines_that_fit
+from machine.memory import IN_PROCESS_MORE_BYTES, engines_that_fit
 from progress import add_bar, bars, say
 
 DEFAULT_CACHE_ROOT = STATE / "cache"
@@ -106,7 +106,7 @@ def launches(
     return group
 
 
-def process_groups(preset: Preset, pool: Pool, l1_gib: float, planned: Sequence[Launch]) -> list[list[Launch]]:
+def process_groups(wanted: LocalRun, pool: Pool, l1_gib: float, planned: Sequence[Launch]) -> list[list[Launch]]:
     """Processes that are up at once. On CPUs both arms are, and take turns, which cancels drift, where memory holds
     both; a GPU's memory is for one of them.
 
@@ -114,9 +114,10 @@ def process_groups(preset: Preset, pool: Pool, l1_gib: float, planned: Sequence[
         MachineError: memory holds no engine at all.
     """
     engines = sum(launch.program is Program.ENGINE for launch in planned)
-    if preset.engine != "cuda":
-        more_l1_bytes = max(0.0, l1_gib - _MIN_L1_GIB) * GIB
-        if engines_that_fit(pool.total_bytes + _weight_bytes(preset) + more_l1_bytes) >= engines:
+    if wanted.preset.engine != "cuda":
+        is_mp = wanted.lmcache_mode is LMCacheMode.MP
+        lmcache_bytes = max(0.0, l1_gib - _MIN_L1_GIB) * GIB if is_mp else IN_PROCESS_MORE_BYTES
+        if engines_that_fit(pool.total_bytes + _weight_bytes(wanted.preset), lmcache_bytes) >= engines:
             return [list(planned)]
         say("memory holds one engine at a time: the arms run one after the other, and drift would show")
     return [group for arm in Arm if (group := [launch for launch in planned if launch.arm is arm])]

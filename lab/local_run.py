@@ -101,7 +101,7 @@ def _run_lives(
     wanted: LocalRun, pool: Pool, stage: Stage, experiment: Experiment, outcome: Outcome
 ) -> list[ProcessRun]:
     """Each group of processes from start to stop, the tier's once more after a restart; a fault ends it."""
-    lives = [(group, False) for group in process_groups(wanted.preset, pool, stage.storage.l1_gib, stage.planned)]
+    lives = [(group, False) for group in process_groups(wanted, pool, stage.storage.l1_gib, stage.planned)]
     if wanted.knobs.restart:
         lives.append(([launch for launch in stage.planned if launch.arm is Arm.LMCACHE], True))
     processes = list[ProcessRun]()

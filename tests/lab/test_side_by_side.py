@@ -43,21 +43,21 @@ def test_a_port_that_is_asked_for_is_the_first_of_the_arms() -> None:
     ("room_gib", "together"),
     [
         (8, [["LMCache server", "lmcache engine", "control engine"]]),
-        (3, [["LMCache server", "lmcache engine"], ["control engine"]]),
+        (2, [["LMCache server", "lmcache engine"], ["control engine"]]),
     ],
 )
 def test_arms_run_one_after_the_other_where_memory_does_not_hold_both(
     room_gib: int, together: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "available_memory_bytes", lambda: room_gib * memory.GIB)
-    together_now = process_groups(TINY.preset, pool_of(TINY), 0.5, dry_run(TINY))
+    together_now = process_groups(TINY, pool_of(TINY), 0.5, dry_run(TINY))
     assert [[launch.name for launch in group] for group in together_now] == together
 
 
 def test_on_a_gpu_there_is_one_engine_at_a_time() -> None:
     wanted = LocalRun(PRESETS["qwen3-0.6b"], Knobs())
     server, lmcache, control = dry_run(wanted)
-    assert process_groups(wanted.preset, pool_of(wanted), 0.5, [server, lmcache, control]) == [
+    assert process_groups(wanted, pool_of(wanted), 0.5, [server, lmcache, control]) == [
         [server, lmcache],
         [control],
     ]
