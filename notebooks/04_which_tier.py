@@ -110,8 +110,7 @@ def _(back_s, chosen, say, tier_names):
             "vLLM 自己的前綴快取，只有權重用剩的空間；重新啟動就清空。",
         ),
         Tier.CPU: say(
-            "Tens to hundreds of GiB a host. It lives as long as LMCache's server.",
-            "每台主機數十到數百 GiB；跟 LMCache 的伺服器同生共死。",
+            "Tens to hundreds of GiB a host; gone with LMCache's server.", "每台主機數十到數百 GiB；伺服器停了就沒了。"
         ),
         Tier.SSD: say(
             "Terabytes, and slower. LMCache's server finds its files again after a restart; LMCache inside vLLM does not.",
