@@ -110,15 +110,15 @@ def _(back_s, chosen, say, tier_names):
             "vLLM 自己的前綴快取，只有權重用剩的空間；重新啟動就清空。",
         ),
         Tier.CPU: say(
-            "Tens to hundreds of GiB a host. A restart empties it.", "每台主機數十到數百 GiB；重新啟動就清空。"
+            "Tens to hundreds of GiB a host; gone with LMCache's server.", "每台主機數十到數百 GiB；伺服器停了就沒了。"
         ),
         Tier.SSD: say(
-            "Terabytes, and slower. LMCache 0.5.6 forgets its index at a restart: the files stay and are not found again.",
-            "以 TB 計，比較慢。LMCache 0.5.6 重新啟動後會忘記索引：檔案還在，卻再也找不到。",
+            "Terabytes, and slower. LMCache's server finds its files again after a restart; LMCache inside vLLM does not.",
+            "以 TB 計，比較慢。重新啟動後，LMCache 的伺服器找得回檔案，放在 vLLM 裡面的 LMCache 找不回。",
         ),
         Tier.REMOTE: say(
-            "Redis, Valkey, S3 or a directory: found again after a restart and by other hosts, if the hash is stable.",
-            "Redis、Valkey、S3 或一個目錄：只要雜湊穩定，重新啟動後、其他主機上都找得到。",
+            "Redis, Valkey or S3: found again after a restart, and by other hosts.",
+            "Redis、Valkey 或 S3：重新啟動後、其他主機上都找得到。",
         ),
     }
     tier = chosen()

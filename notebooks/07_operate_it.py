@@ -57,40 +57,48 @@ def _(say):
     vram_gib = say.slider("KV pool in GPU memory (GiB)", "GPU 記憶體裡的 KV 池（GiB）", 0, 40, value=6)
     cpu_gib = say.slider("CPU RAM (GiB)", "CPU RAM（GiB）", 0, 128, 2, value=20)
     disk_gib = say.slider(
-        "Local disk limit (GiB; 0 is LMCache's default: no disk tier)",
-        "本機磁碟上限（GiB；0 是 LMCache 的預設值：沒有磁碟層）",
+        "Local disk (GiB; 0: no disk tier)",
+        "本機磁碟（GiB；0 是沒有磁碟層）",
         0,
         200,
         5,
         value=60,
     )
     remote = mo.ui.switch(label=say("Remote tier (200 GiB)", "遠端層（200 GiB）"))
+    in_process = mo.ui.switch(label=say("The legacy: LMCache inside vLLM", "舊做法：LMCache 放在 vLLM 裡面"))
     stable_hash = mo.ui.switch(
-        value=True, label=say("Stable hash (sha256, PYTHONHASHSEED fixed)", "穩定的雜湊（sha256，固定 PYTHONHASHSEED）")
+        value=True,
+        label=say(
+            "Legacy only: stable hash (sha256, PYTHONHASHSEED fixed)",
+            "只影響舊做法：穩定的雜湊（sha256，固定 PYTHONHASHSEED）",
+        ),
     )
-    restart = mo.ui.switch(value=True, label=say("Restart halfway", "中途重新啟動"))
+    restart = mo.ui.switch(value=True, label=say("Restart everything halfway", "中途全部重新啟動"))
     crash = mo.ui.switch(
         label=say(
-            "An abort crashes the engine (LMCache up to 0.4.6), every 150 requests",
-            "中止請求使引擎當掉（LMCache 0.4.6 以前），每 150 個請求一次",
+            "Legacy only: an abort crashes the engine (LMCache up to 0.4.6), every 150 requests",
+            "只影響舊做法：中止請求使引擎當掉（LMCache 0.4.6 以前），每 150 個請求一次",
         )
     )
     seed = say.slider("Seed of the request stream", "請求序列的亂數種子", 0, 20, value=0)
-    mo.vstack([documents, prefix_tokens, vram_gib, cpu_gib, disk_gib, remote, stable_hash, restart, crash, seed])
-    return cpu_gib, crash, disk_gib, documents, prefix_tokens, remote, restart, seed, stable_hash, vram_gib
+    _sizes = [documents, prefix_tokens, vram_gib, cpu_gib, disk_gib, remote]
+    mo.vstack([*_sizes, restart, in_process, stable_hash, crash, seed])
+    return cpu_gib, crash, disk_gib, documents, in_process, prefix_tokens, remote, restart, seed, stable_hash, vram_gib
 
 
 @app.cell
-def _(cpu_gib, crash, disk_gib, documents, prefix_tokens, remote, restart, seed, stable_hash, vram_gib):
+def _(cpu_gib, crash, disk_gib, documents, in_process, prefix_tokens, remote, restart, seed, stable_hash, vram_gib):
+    # LMCache's server finds its directory again and needs no seed; local_disk inside vLLM keeps its index in memory.
     stack = [
         StackTier(Tier.VRAM, vram_gib.value),
         StackTier(Tier.CPU, cpu_gib.value),
-        StackTier(Tier.SSD, disk_gib.value),
-        StackTier(Tier.REMOTE, 200 if remote.value else 0, survives_restart=stable_hash.value),
+        StackTier(Tier.SSD, disk_gib.value, survives_restart=not in_process.value),
+        StackTier(Tier.REMOTE, 200 if remote.value else 0, survives_restart=not in_process.value or stable_hash.value),
     ]
     workload = Workload(600, documents.value, prefix_tokens.value, seed.value)
     speeds = Speeds(kv_bytes_per_token=128 * KIB, prefill_tokens_per_s=4000)
-    restarts = sorted({*([300] if restart.value else []), *(range(150, 600, 150) if crash.value else [])})
+    crashes = range(150, 600, 150) if crash.value and in_process.value else ()
+    restarts = sorted({*([300] if restart.value else []), *crashes})
     with_stack = replay(workload, stack, speeds, restarts)
     pool_only = replay(workload, stack[:1], speeds, restarts)
     return pool_only, restarts, with_stack
@@ -168,11 +176,11 @@ def _(pool_only, restarts, say, with_stack):
 def _(say):
     say.md(
         """
-        Try: set the limit to 0. Then restart halfway with CPU RAM and disk, and look at the first 50 requests after it.
-        Add the remote tier, restart again, and unpin the hash.
+        Try: restart halfway with LMCache's server, then with LMCache inside vLLM, and look at the first 50 requests after
+        it. Set the disk to 0. Add the remote tier, and unpin the hash.
         """,
         """
-        試試看：把上限調成 0。接著在有 CPU RAM 與磁碟的情況下中途重新啟動，觀察之後的 50 個請求。再加上遠端層、重新啟動一次，然後取消穩定的雜湊。
+        試試看：先用 LMCache 的伺服器中途重新啟動，再換成放在 vLLM 裡面的 LMCache，觀察之後的 50 個請求。把磁碟調成 0。再加上遠端層，然後取消穩定的雜湊。
         """,
     )
     return

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--hybrid-manager",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="vLLM's hybrid KV cache manager; LMCacheConnectorV1 turns it off",
+        help="vLLM's hybrid KV cache manager; with LMCacheConnectorV1 it is off, LMCacheMPConnector keeps it",
     )
     parser.add_argument("--chunk-size", type=int, default=256, metavar="N", help="tokens per chunk of the tier below")
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")

@@ -2,8 +2,8 @@
 
 A model, not an engine. It keeps whole prefixes, while engines keep blocks and chunks, and it runs one request at a
 time. What it shares with vLLM 0.32.0 + LMCache 0.5.6: every computed prefix is stored in all tiers, a lookup goes from
-the nearest tier down, a hit is copied into the tiers above, each tier evicts its least recently used entry, and after
-a restart only a remote tier whose keys stay the same is found again.
+the nearest tier down, a hit is copied into the tiers above, each tier evicts its least recently used entry, and a
+restart empties what does not find its files again.
 """
 
 import random

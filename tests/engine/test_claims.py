@@ -34,6 +34,18 @@ SAID = {
         "lmcache/v1/distributed/l2_adapters/fs_native_l2_adapter.py",
         "will NOT bound disk usage",
     ),
+    "L1 without room is a warning": (
+        "lmcache/v1/distributed/storage_controllers/prefetch_controller.py",
+        "%s: %d L1 reservations failed with out-of-memory; ",
+    ),
+    "an engine without its server computes": (
+        "lmcache/integration/vllm/vllm_multi_process_adapter.py",
+        "LMCache server is unhealthy — entering degraded mode",
+    ),
+    "a server knows only engines that registered": (
+        "lmcache/v1/multiprocess/modules/lmcache_driven_transfer.py",
+        "Rejecting STORE for unregistered GPU instance ID %d",
+    ),
     "stores are cut when the staging buffer is full": (
         "lmcache/v1/cache_engine.py",
         " choosing to store only ",

@@ -1,5 +1,6 @@
 """Quizzes: complete in both languages, one best answer, every option explained."""
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -43,9 +44,16 @@ def test_both_languages_refer_to_the_same_claims(question: dict[str, Any]) -> No
 
 
 def test_logs_are_in_the_real_form() -> None:
-    lines = [line for question in ALL for line in question.get("exhibit", "").splitlines() if "Reqid" in line]
-    assert lines
-    assert all(parse_lookup(line) for line in lines)
+    lines = [line for question in ALL for line in question.get("exhibit", "").splitlines()]
+    in_process = [line for line in lines if "Reqid" in line]
+    assert in_process
+    assert all(parse_lookup(line) for line in in_process)
+    server = re.compile(
+        r"5/5 retained keys \(\d L1, \d L2\) in [\d.]+ ms \(external_request_id=\S+, prefetch_request_id=\d+\)$"
+    )
+    looked_up = [line for line in lines if "Prefetch request" in line]
+    assert looked_up
+    assert all(server.search(line) for line in looked_up)
 
 
 def test_a_reader_sees_every_option_explained(reading: Reading) -> None:

@@ -10,12 +10,13 @@ import pytest
 import yaml
 from course.lessons.reading import Reading
 
-from kvtiers.logs.lines import parse_lookup, parse_retrieved, parse_stored
+from kvtiers.logs.lines import parse_lookup, parse_retrieved
 from kvtiers.settings.advise import files
 from kvtiers.settings.wiring import Plan, Wiring, lmcache_yaml, settings
 from tests.lessons.prose import CLAIM, LANGUAGES, LESSONS, PROJECT, SLUGS, TERM, numbers, prose, source, tokens
 
 INPUTS: dict[str, list[str]] = yaml.safe_load((LESSONS / "inputs.yaml").read_text())
+RUNS = PROJECT / "lab" / "results" / "reference"
 CLOSING = {
     "en": ["What people get wrong", "Now you", "In short", "Next"],
     "zh-TW": ["常見的誤解", "換你動手", "重點", "接下來"],
@@ -128,15 +129,29 @@ def test_every_glossary_entry_has_its_terms_linked_or_is_a_term_of_the_field(rea
     assert {"connector", "tier", "eviction", "tbw"} <= linked
 
 
+def quoted_log() -> list[str]:
+    fences = [token for token in tokens(source("06-prove-it", "en")) if token.type == "fence" and token.info != "table"]
+    return [line for fence in fences for line in fence.content.splitlines()]
+
+
+@pytest.mark.parametrize("line", quoted_log())
+def test_a_log_line_of_lesson_06_was_printed_by_a_real_run(line: str) -> None:
+    whose = re.match(r"(server|engine) (\d\d:\d\d:\d\d) ", line)
+    log = RUNS / (f"cpu-tiny-{whose[1]}.log" if whose else "cpu-tiny.log")
+    clock, said = (whose[2], line[whose.end() :]) if whose else ("", line)
+    assert any(said in printed and clock in printed for printed in log.read_text().splitlines())
+
+
 def test_the_log_of_lesson_06_says_what_the_text_says() -> None:
-    blocks = [token.content for token in tokens(source("06-prove-it", "en")) if token.type == "fence"]
-    lines = [line for block in blocks for line in block.splitlines()]
-    looked_up = [found for line in lines if (found := parse_lookup(line))]
-    steps = [(found.total, found.computed, found.hit, found.need_to_load) for found in looked_up]
-    assert steps == [(1330, 0, 0, 0), (1330, 1280, 1280, 0), (1345, 0, 0, 0), (1345, 0, 0, 0), (1330, 0, 1280, 1280)]
-    for parse in (parse_stored, parse_retrieved):
-        moved = [transfer.tokens for line in lines if (transfer := parse(line))]
-        assert moved == [1280]
+    log = "\n".join(quoted_log())
+    assert re.findall(r"5/5 retained keys \((\d L1, \d L2)\)", log) == [*["5 L1, 0 L2"] * 2, *["0 L1, 5 L2"] * 2]
+    assert re.findall(r"(Stored|Retrieved) 1280 tokens in", log) == [*["Stored"] * 3, *["Retrieved"] * 3]
+    assert re.findall(r"External prefix cache hit rate: ([\d.]+)%", log) == ["0.0", f"{100 * 1280 / 6745:.1f}"]
+    looked_up = [found for line in quoted_log() if (found := parse_lookup(line))]
+    assert [(found.total, found.computed, found.hit, found.need_to_load) for found in looked_up] == [
+        (1330, 0, 1280, 1280)
+    ]
+    assert [moved.tokens for line in quoted_log() if (moved := parse_retrieved(line))] == [1280]
 
 
 def test_the_wiring_of_lesson_05_is_what_kvtiers_writes() -> None:

@@ -1,4 +1,4 @@
-"""Why ``kvtiers plan`` gives each KV type a directory of its own: LMCache's keys leave the type out."""
+"""Files of LMCache's server: nothing in them tells whose they are or that they are whole. Claims name these."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import httpx
@@ -75,7 +75,27 @@ def ask(life: Life, name: str) -> tuple[tuple[int, ...], int]:
     return answer.token_ids, moved.external_hits
 
 
-def test_another_kv_type_hits_fully_and_answers_wrongly_without_an_error(tmp_path: Path) -> None:
+@dataclass(frozen=True)
+class Server:
+    """A running server with a directory as L2."""
+
+    mode: MPMode
+    directory: Path
+    address: str
+    log: Path
+
+    def files(self) -> set[Path]:
+        return set(self.directory.rglob("*.data"))
+
+    def await_files(self, count: int) -> None:
+        await_true(lambda: len(self.files()) >= count, self.log)
+
+    def empty_ram(self) -> None:
+        httpx.post(f"{self.address}/cache/clear").raise_for_status()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
     directory, log = tmp_path / "kv", tmp_path / "server.log"
     directory.mkdir()
     with reserved_ports(2) as (port, http_port):
@@ -88,19 +108,51 @@ def test_another_kv_type_hits_fully_and_answers_wrongly_without_an_error(tmp_pat
             shm_name=f"kvtiers-test-{os.getpid()}",
         )
         with cache_server(mode, log) as address:
-            with alive(tmp_path, {directory: [wired(mode, "bfloat16")]}) as (first,):
-                assert ask(first, "report")[1] == 0
-                await_true(lambda: len(list(directory.rglob("*.data"))) >= CHUNKS, log)
-            # From RAM it came back right when this was tried; only a file's bytes are taken for what they are not.
-            httpx.post(f"{address}/cache/clear").raise_for_status()
-            with alive(tmp_path, {directory: [wired(mode, "float16")]}) as (second,):
-                restored, hits = ask(second, "report")
-                assert hits == HELD_TOKENS
-                for flood in FLOODS:
-                    ask(second, flood)
-                for path in directory.rglob("*.data"):
-                    path.unlink()
-                httpx.post(f"{address}/cache/clear").raise_for_status()
-                computed, hits = ask(second, "report")
-                assert hits == 0
+            yield Server(mode, directory, address, log)
+
+
+def test_another_kv_type_hits_fully_and_answers_wrongly_without_an_error(server: Server, tmp_path: Path) -> None:
+    with alive(tmp_path, {server.directory: [wired(server.mode, "bfloat16")]}) as (first,):
+        assert ask(first, "report")[1] == 0
+        server.await_files(CHUNKS)
+    # From RAM it came back right when this was tried; only a file's bytes are taken for what they are not.
+    server.empty_ram()
+    with alive(tmp_path, {server.directory: [wired(server.mode, "float16")]}) as (second,):
+        restored, hits = ask(second, "report")
+        assert hits == HELD_TOKENS
+        for flood in FLOODS:
+            ask(second, flood)
+        for path in server.files():
+            path.unlink()
+        server.empty_ram()
+        computed, hits = ask(second, "report")
+        assert hits == 0
     assert restored != computed
+
+
+def test_a_damaged_chunk_answers_wrongly_without_an_error_a_lost_one_costs_what_follows(
+    server: Server, tmp_path: Path
+) -> None:
+    cold, chunks = {}, {}
+    with alive(tmp_path, {server.directory: [wired(server.mode, "float32")]}) as (life,):
+        for name in ("damaged", "cut short", "deleted", *FLOODS):
+            before = server.files()
+            cold[name], _ = ask(life, name)
+            server.await_files(len(before) + CHUNKS)
+            chunks[name] = sorted(server.files() - before)
+        server.empty_ram()
+        damaged, cut_short, deleted = (chunks[name][2] for name in ("damaged", "cut short", "deleted"))
+        damaged.write_bytes(bytes(damaged.stat().st_size))
+        os.truncate(cut_short, 1000)
+        deleted.unlink()
+        said_before = server.log.stat().st_size
+        answer, hits = ask(life, "damaged")
+        said = server.log.read_bytes()[said_before:]
+        assert b"WARNING" not in said
+        assert b"ERROR" not in said
+        assert hits == HELD_TOKENS
+        assert answer != cold["damaged"]
+        for name in ("cut short", "deleted"):
+            answer, hits = ask(life, name)
+            assert hits < HELD_TOKENS
+            assert answer == cold[name]
