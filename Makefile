@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/complete
+TWO_FILES := -n 2 --dist loadfile --no-loadscope-reorder
 # Once the environment stands, its own Python is the one that counts.
 BASE = $(if $(wildcard $(STAMP)),$(or $(wildcard $(PY)),$(PYTHON)),$(PYTHON))
 LONG_RUN = --pool-tokens 8704 --document-tokens 7986 --repeats 1 --no-control
@@ -34,10 +35,10 @@ reference: look-lab $(STAMP) ## measure the committed results anew: on a quiet m
 
 test: look-test check site ## all checks and tests, the real engine and real browsers included
 	@$(PY) -m lab setup
-	@$(PY) -m pytest -n 2
+	@$(PY) -m pytest $(TWO_FILES)
 
 quick: check ## what needs no engine, browser or built course
-	@$(PY) -m pytest -n 2 -q tests/core tests/machine tests/lab tests/lessons tests/notebooks tests/site/test_pages.py tests/site/test_policy.py
+	@$(PY) -m pytest $(TWO_FILES) -q tests/core tests/machine tests/lab tests/lessons tests/notebooks tests/site/test_pages.py tests/site/test_policy.py
 
 check: $(STAMP) ## formatting, lint and types
 	@$(PY) -m ruff format --check .

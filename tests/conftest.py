@@ -5,16 +5,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from xdist.remote import Producer  # type: ignore[import-untyped]
-from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 ENGINE, BROWSER = "tests/engine/", "tests/browser/"
-# What wants the other one not to run an engine or a browser meanwhile; browsers go beside browsers.
+LONGEST = f"{ENGINE}test_experiment.py"
+# What measures wants no engine and no browser beside it; these may go beside each other.
 TURNS = {
-    ENGINE: fcntl.LOCK_EX,
     f"{BROWSER}test_speed.py": fcntl.LOCK_EX,
-    BROWSER: fcntl.LOCK_SH,
     "tests/site/test_runtime.py": fcntl.LOCK_EX,
+    BROWSER: fcntl.LOCK_SH,
+    ENGINE: fcntl.LOCK_SH,
 }
 
 
@@ -29,20 +28,10 @@ def turn(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Engines first, browsers last: the light tests run beside the engines."""
-    items.sort(key=lambda item: (not item.nodeid.startswith(ENGINE), item.nodeid.startswith(BROWSER)))
+    """Engines first and browsers last, so that both at once is rare."""
+    items.sort(key=_place)
 
 
-class Files(LoadScopeScheduling):  # type: ignore[misc]
-    """A file is one process's; those of the engine are all the same one's."""
-
-    def __init__(self, config: pytest.Config, log: Producer | None = None) -> None:
-        config.option.loadscopereorder = False
-        super().__init__(config, log)
-
-    def _split_scope(self, nodeid: str) -> str:
-        return ENGINE if nodeid.startswith(ENGINE) else nodeid.partition("::")[0]
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Files:
-    return Files(config, log)
+def _place(item: pytest.Item) -> tuple[bool, bool, bool]:
+    starts = item.nodeid.startswith
+    return not starts(LONGEST), not starts(ENGINE), starts(BROWSER)

