@@ -2,6 +2,7 @@
 
 import os
 import platform
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,9 +13,13 @@ from kvtiers.result.schema import SCHEMA, Host, Mode, Model, ProcessRun, Result,
 from kvtiers.result.summary import summarize
 from kvtiers.settings.version_pairs import LMCacheMode
 from lab.errors import LabError
+from lab.measure.client import RequestError
 from lab.measure.scenarios import Experiment, Runner, Target, contradicted, unequal_answers
 from lab.paths import portable
 from progress import add_bar, bars
+
+# A process that dies closes its connections first, and is gone a moment later.
+_DEATH_S, _POLL_S = 2.0, 0.05
 
 
 @dataclass
@@ -52,12 +57,16 @@ def collect(experiment: Experiment, targets: Sequence[Target], outcome: Outcome,
 
 def _cause(error: LabError, targets: Sequence[Target]) -> LabError:
     """A dead process is the cause of whatever its client noticed first."""
-    try:
-        for target in targets:
-            target.check()
-    except LabError as death:
-        return death
-    return error
+    deadline = time.monotonic() + (_DEATH_S if isinstance(error, RequestError) else 0.0)
+    while True:
+        try:
+            for target in targets:
+                target.check()
+        except LabError as death:
+            return death
+        if time.monotonic() >= deadline:
+            return error
+        time.sleep(_POLL_S)
 
 
 def settings(
