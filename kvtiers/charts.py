@@ -62,7 +62,7 @@ class Chart(str):
     def _display_(self) -> object:
         import marimo as mo  # noqa: PLC0415
 
-        return mo.Html(self)
+        return mo.Html(str(self))  # marimo's encoder in the browser takes no kind of str but str itself
 
 
 def _in_course_style(draw: Callable[Arguments, "Chart"]) -> Callable[Arguments, "Chart"]:
