@@ -82,6 +82,13 @@ def test_all_zero_bars_can_be_drawn() -> None:
     assert charts.stacked_bars({"none": [0, 0]}, ["a", "b"], Axis("x"), "nothing")
 
 
+def test_a_notebook_shows_a_chart_as_plain_text() -> None:
+    """marimo's encoder in the browser refuses a text of any other kind."""
+    shown = charts.stacked_bars({"a": [1]}, ["b"], Axis("x"), ALT)._display_()
+    assert type(shown.text) is str  # type: ignore[attr-defined]
+    assert shown.text.startswith("<svg")  # type: ignore[attr-defined]
+
+
 def test_importing_charts_does_not_import_matplotlib() -> None:
     program = "import sys, kvtiers.charts; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
