@@ -135,13 +135,11 @@ def _(result, row_name, say):
         row_name(row, summary.document): row.ttft.median_s for summary in result.summaries for row in summary.steps
     }
     _steps = "; ".join(f"{name} {format_seconds(median_s)}" for name, median_s in medians.items())
-    mo.Html(
-        charts.stacked_bars(
-            {name: [median_s] for name, median_s in medians.items()},
-            [say("median TTFT", "TTFT 中位數")],
-            charts.Axis("TTFT", format_seconds),
-            say(f"Median TTFT of each step: {_steps}.", f"每個步驟的 TTFT 中位數：{_steps}。"),
-        )
+    charts.stacked_bars(
+        {name: [median_s] for name, median_s in medians.items()},
+        [say("median TTFT", "TTFT 中位數")],
+        charts.Axis("TTFT", format_seconds),
+        say(f"Median TTFT of each step: {_steps}.", f"每個步驟的 TTFT 中位數：{_steps}。"),
     )
     return (medians,)
 
@@ -201,7 +199,7 @@ def _(result, say, times):
             f"實測／上限；硬碟 {_drive} GB/s，prefill 每秒 {_rate} 個 token",
         ),
     )
-    mo.vstack([_title, mo.Html(charts.log_bars(_bars, _speedup, (0.1, 1000), _in_words)), _discount])
+    mo.vstack([_title, charts.log_bars(_bars, _speedup, (0.1, 1000), _in_words), _discount])
     return
 
 
@@ -222,7 +220,7 @@ def _(LANGUAGE, result, say):
         f"{step}: " + ", ".join(f"{name} {format_seconds(part)}" for name, part in zip(_names, bar, strict=True))
         for step, bar in _bars.items()
     )
-    mo.Html(charts.stacked_bars(_bars, _names, charts.Axis("TTFT", format_seconds), _in_words))
+    charts.stacked_bars(_bars, _names, charts.Axis("TTFT", format_seconds), _in_words)
     return
 
 
