@@ -8,13 +8,8 @@ import pytest
 
 ENGINE, BROWSER = "tests/engine/", "tests/browser/"
 LONGEST = f"{ENGINE}test_experiment.py"
-# What measures wants no engine and no browser beside it; these may go beside each other.
-TURNS = {
-    f"{BROWSER}test_speed.py": fcntl.LOCK_EX,
-    "tests/site/test_runtime.py": fcntl.LOCK_EX,
-    BROWSER: fcntl.LOCK_SH,
-    ENGINE: fcntl.LOCK_SH,
-}
+# A browser starts Python on both cores: it goes beside no engine and no other browser. Engines go beside each other.
+TURNS = {BROWSER: fcntl.LOCK_EX, "tests/site/test_runtime.py": fcntl.LOCK_EX, ENGINE: fcntl.LOCK_SH}
 
 
 @pytest.fixture(autouse=True, scope="module")
