@@ -30,7 +30,7 @@ from lab.measure.client import Client
 from lab.measure.documents import Document, TokenSource, ordinary_ids, read_documents
 from lab.measure.scenarios import Experiment, Target
 from lab.paths import LOGS, portable
-from lab.report.outcome import Drive, Outcome, assemble, collect, settings, versions
+from lab.report.outcome import DriveSpeed, Outcome, assemble, collect, settings, versions
 
 
 @dataclass(frozen=True)
@@ -117,11 +117,11 @@ def _run_lives(
     return processes
 
 
-def _drive(wanted: LocalRun, chunk_files: ChunkFiles) -> Drive | None:
+def _drive(wanted: LocalRun, chunk_files: ChunkFiles) -> DriveSpeed | None:
     if wanted.drive_gb_per_s:
-        return Drive(wanted.drive_gb_per_s, "given")
+        return DriveSpeed(wanted.drive_gb_per_s, "given")
     bandwidth = chunk_files.read_gb_per_s()
-    return Drive(bandwidth, "this run's chunk files, read back with direct IO") if bandwidth else None
+    return DriveSpeed(bandwidth, "this run's chunk files, read back with direct IO") if bandwidth else None
 
 
 def _process_run(process: Process) -> ProcessRun:

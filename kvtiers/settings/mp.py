@@ -17,7 +17,7 @@ from kvtiers.errors import KvtiersError
 from kvtiers.units import positive
 
 # A lost or unreadable chunk is computed again; by default vLLM fails the request.
-RECOMPUTE = {"kv_role": "kv_both", "kv_load_failure_policy": "recompute"}
+ROLE_AND_POLICY = {"kv_role": "kv_both", "kv_load_failure_policy": "recompute"}
 _EVICTION = {"eviction_policy": "LRU"}
 
 
@@ -130,7 +130,7 @@ def connector(mode: MPMode) -> dict[str, Any]:
     }
     if mode.transfer is Transfer.ENGINE_DRIVEN:
         extra["lmcache.mp.mp_transfer_mode"] = mode.transfer.value
-    return {"kv_connector": "LMCacheMPConnector", **RECOMPUTE, "kv_connector_extra_config": extra}
+    return {"kv_connector": "LMCacheMPConnector", **ROLE_AND_POLICY, "kv_connector_extra_config": extra}
 
 
 def vllm_arguments(mode: MPMode) -> list[str]:

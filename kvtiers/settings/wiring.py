@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from kvtiers.errors import KvtiersError
 from kvtiers.settings import mp
-from kvtiers.settings.mp import RECOMPUTE, Bucket, Drive, MPMode, Redis, Transfer, absolute, compact
+from kvtiers.settings.mp import ROLE_AND_POLICY, Bucket, Drive, MPMode, Redis, Transfer, absolute, compact
 from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.units import GIB, positive
 
@@ -166,8 +166,8 @@ def connector(plan: Plan) -> dict[str, Any]:
             "cpu_bytes_to_use": int(positive("cpu_gib", plan.cpu_gib) * GIB),
             "secondary_tiers": [{"type": "fs", "root_dir": absolute(plan.disk_path)}],
         }
-        return {"kv_connector": "OffloadingConnector", **RECOMPUTE, "kv_connector_extra_config": extra}
-    return {"kv_connector": "LMCacheConnectorV1", **RECOMPUTE}
+        return {"kv_connector": "OffloadingConnector", **ROLE_AND_POLICY, "kv_connector_extra_config": extra}
+    return {"kv_connector": "LMCacheConnectorV1", **ROLE_AND_POLICY}
 
 
 def vllm_command(plan: Plan) -> str:

@@ -31,7 +31,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Drive:
+class DriveSpeed:
     """A measured read bandwidth (decimal GB/s) and how it was measured."""
 
     gb_per_s: float
@@ -107,7 +107,7 @@ def assemble(
     model: Model,
     settings: Settings,
     processes: Sequence[ProcessRun] = (),
-    drive: Drive | None = None,
+    drive: DriveSpeed | None = None,
 ) -> Result:
     """The result: valid only when nothing broke and every sample is what its name says."""
     samples = outcome.samples

@@ -52,6 +52,7 @@ def lab(*arguments: str) -> subprocess.Popen[str]:
 
 @pytest.fixture(autouse=True, scope="module")
 def _chunks() -> Iterator[None]:
+    CHUNKS.mkdir(parents=True)
     yield
     CHUNKS.rmdir()
 
