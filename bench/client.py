@@ -22,11 +22,11 @@ from lab.engines.ports import reserved_ports
 from lab.engines.presets import PRESETS
 from lab.knobs import Knobs
 from lab.launches import DEFAULT_START_TIMEOUT_S, Directories, LocalRun, launches, pool_of, running
-from lab.measure.chunks import run_directory
 from lab.measure.client import Client
 from lab.measure.counters import await_deltas, read_totals
 from lab.measure.documents import TokenSource, ordinary_ids
 from lab.paths import LOGS, engine_python
+from lab.run_directory import run_directory
 
 PROMPTS = 16
 VOCABULARY = 2048

@@ -25,12 +25,13 @@ from lab.knobs import FLOODS, Pool, pool_for
 from lab.launches import Directories, LocalRun, bytes_stored, launches, process_groups, running, storage_for
 from lab.machine import describe
 from lab.measure.cache_server import CacheServer
-from lab.measure.chunks import ChunkFiles, check_cache_root, run_directory, supports_direct_io
+from lab.measure.chunks import ChunkFiles, check_cache_root, supports_direct_io
 from lab.measure.client import Client
 from lab.measure.documents import Document, TokenSource, ordinary_ids, read_documents
 from lab.measure.scenarios import Experiment, Target
 from lab.paths import LOGS, portable
 from lab.report.outcome import DriveSpeed, Outcome, assemble, collect, settings, versions
+from lab.run_directory import alone, run_directory
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def run_local(wanted: LocalRun) -> Result:
     pool = pool_for(wanted.knobs, preset.block_tokens, spec.bytes_per_token)
     experiment = _experiment(wanted, pool, config)
     outcome = Outcome()
-    with _stage(wanted, pool) as stage:
+    with alone(), _stage(wanted, pool) as stage:
         processes = _run_lives(wanted, pool, stage, experiment, outcome)
         drive = _drive(wanted, stage.chunk_files)
     return assemble(

@@ -1,6 +1,7 @@
 """One process, an engine or LMCache's server: start, wait for health, watch, stop. It dies with the lab, whatever that
 dies of."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 
 import httpx
+import psutil
 
 from kvtiers.logs.lines import strip_ansi
 from kvtiers.result.schema import Program
@@ -87,13 +89,19 @@ class Process:
         return reached, milestones[reached - 1] if reached else "importing"
 
     def healthy(self) -> bool:
-        """Does /health answer? The first time it does, the start is over."""
+        """Does /health answer? The first time it does, the start is over.
+
+        Raises:
+            ProcessError: another process answers on its port.
+        """
         if not self.start_s:
             try:
                 answered = httpx.get(self.url + _HEALTH[self.launch.program], timeout=2.0).status_code == httpx.codes.OK
             except httpx.HTTPError:
                 answered = False
-            self.start_s = time.monotonic() - self._started_at if answered else 0.0
+            if answered:
+                self._require_own_port()
+                self.start_s = time.monotonic() - self._started_at
         return self.start_s > 0
 
     def give_up(self, timeout_s: float) -> None:
@@ -144,6 +152,15 @@ class Process:
     ) -> None:
         self.stop()
 
+    def _require_own_port(self) -> None:
+        """A stranger on the port would be measured in this process's stead."""
+        assert self._process is not None
+        started = psutil.Process(self._process.pid)
+        if any(self.launch.port in _listening(process) for process in (started, *started.children(recursive=True))):
+            return
+        name = self.launch.name
+        raise ProcessError(f"port {self.launch.port} is answered by another process, not by the {name}: stop that one")
+
     def _signal(self, number: int) -> None:
         assert self._process is not None
         try:
@@ -175,6 +192,14 @@ def wait_until_healthy(
             process.give_up(timeout_s)
             on_progress(process, *process.progress())
         time.sleep(_POLL_S)
+
+
+def _listening(process: psutil.Process) -> set[int]:
+    """TCP ports that it listens on."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        connections = process.net_connections("tcp")
+        return {connection.laddr[1] for connection in connections if connection.status == psutil.CONN_LISTEN}
+    return set()
 
 
 def meaningful_lines(log: str, limit: int = 6) -> list[str]:

@@ -28,7 +28,12 @@ def shared_memory(name: str, gib: float) -> Iterator[None]:
     try:
         yield
     finally:
-        (_FOLDER / f"{_PREFIX}{name}").unlink(missing_ok=True)
+        remove_segment(name)
+
+
+def remove_segment(name: str) -> None:
+    """Of servers that are gone; a segment that is not there is no fault."""
+    (_FOLDER / f"{_PREFIX}{name}").unlink(missing_ok=True)
 
 
 def require_shared(server_log: Path) -> None:

@@ -3,10 +3,8 @@
 import mmap
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from kvtiers.units import GB, format_bytes
@@ -126,17 +124,6 @@ def check_cache_root(root: Path, needed_bytes: float) -> None:
             f"the run writes about {format_bytes(needed_bytes)} of KV to {root}, which has {format_bytes(free)} free: "
             "name another with --cache-dir, or run fewer --repeats"
         )
-
-
-@contextmanager
-def run_directory(root: Path) -> Iterator[Path]:
-    """A fresh directory below ``root`` for one run; it and nothing else is deleted afterwards."""
-    root.mkdir(parents=True, exist_ok=True)
-    directory = Path(tempfile.mkdtemp(prefix="kvt-", dir=root))
-    try:
-        yield directory
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
 
 
 def supports_direct_io(directory: Path) -> bool:

@@ -20,9 +20,9 @@ from lab.engines.process import Process, wait_until_healthy
 from lab.judge.engine_log import EngineLog
 from lab.knobs import Knobs
 from lab.launches import Directories, LocalRun, launches, pool_of
-from lab.measure.chunks import run_directory
 from lab.measure.client import Client, RequestError
 from lab.measure.documents import TokenSource, ordinary_ids
+from lab.run_directory import run_directory
 
 DOCUMENT_TOKENS, VOCABULARY = 1330, 2048
 HELD_TOKENS = 1280  # in full chunks

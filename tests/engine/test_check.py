@@ -22,7 +22,7 @@ from lab.judge.check import Check, run_check
 from lab.judge.points import Point, State
 from lab.knobs import Knobs
 from lab.launches import DEFAULT_CACHE_ROOT, Directories, LocalRun, launches, pool_of, running
-from lab.measure.chunks import run_directory
+from lab.run_directory import run_directory
 
 pytestmark = pytest.mark.engine
 START_TIMEOUT_S = 300.0

@@ -9,7 +9,7 @@ import pytest
 from kvtiers.result.steps import Step
 from kvtiers.settings.wiring import Plan, Wiring
 from lab.launches import DEFAULT_CACHE_ROOT
-from lab.measure.chunks import run_directory
+from lab.run_directory import run_directory
 from tests.engine.life import CHUNK_BYTES, CHUNKS, FLOODS, HELD_TOKENS, Answer, alive, connector, wired
 
 pytestmark = pytest.mark.engine

@@ -22,8 +22,8 @@ from lab.engines.presets import PRESETS
 from lab.engines.process import Process
 from lab.knobs import Knobs
 from lab.launches import DEFAULT_CACHE_ROOT, Directories, LocalRun, launches, pool_of, running
-from lab.measure.chunks import run_directory
 from lab.paths import LOGS, REPOSITORY, engine_python
+from lab.run_directory import run_directory
 
 pytestmark = pytest.mark.engine
 START_TIMEOUT_S = 300.0
@@ -76,7 +76,7 @@ def unused_segments() -> list[str]:
     for maps in Path("/proc").glob("[0-9]*/maps"):
         with contextlib.suppress(OSError):
             mapped += maps.read_text()
-    return [path.name for path in Path("/dev/shm").glob("lmcache_l1_pool_kvt-*") if path.name not in mapped]
+    return [path.name for path in Path("/dev/shm").glob("lmcache_l1_pool_kvtiers-run-*") if path.name not in mapped]
 
 
 def await_engine(run: subprocess.Popen[str]) -> None:

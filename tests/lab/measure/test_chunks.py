@@ -5,7 +5,7 @@ import pytest
 
 from lab.errors import LabError
 from lab.measure import page_cache
-from lab.measure.chunks import ChunkFiles, check_cache_root, run_directory, supports_direct_io
+from lab.measure.chunks import ChunkFiles, check_cache_root, supports_direct_io
 from machine.mounts import mount_of
 
 
@@ -27,14 +27,6 @@ def test_a_cache_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(LabError, match="cannot make the cache directory"):
         check_cache_root(tmp_path / "file" / "cache", 0)
-
-
-def test_a_run_deletes_its_own_directory_and_nothing_else(tmp_path: Path) -> None:
-    (tmp_path / "mine").write_text("precious")
-    with run_directory(tmp_path / "cache") as directory:
-        (directory / "chunk.pt").write_bytes(b"x")
-    assert not directory.exists()
-    assert (tmp_path / "mine").read_text() == "precious"
 
 
 def test_waiting_ends_when_the_last_chunk_is_whole(tmp_path: Path) -> None:
