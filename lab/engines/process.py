@@ -4,7 +4,6 @@ dies of."""
 import contextlib
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -41,6 +40,15 @@ MILESTONES = {
 _HEALTH = {Program.ENGINE: "/health", Program.SERVER: "/healthcheck"}
 STOP_GRACE_S = 20.0
 _POLL_S = 0.1
+_GUARD = """
+cat
+kill -s TERM -- "-$1"
+for second in $(seq "$2"); do
+    kill -s 0 -- "-$1" || exit
+    sleep 1
+done
+kill -s KILL -- "-$1"
+"""
 _MEANINGFUL = re.compile(r"error|exception|refus|denied|killed|no space|out of memory|not found", re.IGNORECASE)
 # "(EngineCore pid=41) ERROR 11-29 14:06:56 [core.py:1] "
 _PREFIX = re.compile(r"^(?:\([^)]*pid=\d+\) )?(?:[A-Z]+ \d\d-\d\d [\d:]+ \[[^\]]*\] ?)?")
@@ -60,6 +68,7 @@ class Process:
         self.url = f"http://{HOST}:{launch.port}"
         self.start_s = 0.0
         self._process: subprocess.Popen[bytes] | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
         self._started_at = 0.0
 
     def start(self) -> None:
@@ -73,13 +82,14 @@ class Process:
         self._started_at = time.monotonic()
         with self.log_path.open("wb") as log:
             self._process = subprocess.Popen(
-                [*_die_with_parent(), *self.launch.command],
+                self.launch.command,
                 env=self.launch.process_environment(os.environ),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+        self._guard = _guard(self._process.pid)
 
     def progress(self) -> tuple[int, str]:
         """How many of MILESTONES the log shows, and the last of them."""
@@ -142,6 +152,9 @@ class Process:
         self._signal(signal.SIGKILL)
         self._process.wait()
         self._process = None
+        if self._guard:
+            self._guard.kill()
+            self._guard.communicate()
 
     def __enter__(self) -> "Process":
         self.start()
@@ -194,6 +207,16 @@ def wait_until_healthy(
         time.sleep(_POLL_S)
 
 
+def _guard(group: int) -> subprocess.Popen[bytes]:
+    """Ends a process group when the lab is killed: its end of the pipe closes then."""
+    return subprocess.Popen(
+        ["sh", "-c", _GUARD, "sh", str(group), str(round(STOP_GRACE_S))],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
 def _listening(process: psutil.Process) -> set[int]:
     """TCP ports that it listens on."""
     with contextlib.suppress(psutil.NoSuchProcess):
@@ -208,9 +231,3 @@ def meaningful_lines(log: str, limit: int = 6) -> list[str]:
     lines = [line for line in lines if line]
     telling = [line for line in lines if _MEANINGFUL.search(line) and not _BOILERPLATE.search(line)]
     return list(dict.fromkeys(line.strip()[:300] for line in telling or lines))[-limit:]
-
-
-def _die_with_parent() -> list[str]:
-    """A prefix that has the kernel end a process when the lab dies without a chance to (util-linux, where present)."""
-    setpriv = shutil.which("setpriv")
-    return [setpriv, "--pdeathsig", "TERM", "--"] if setpriv else []
