@@ -3,13 +3,17 @@
 import argparse
 import json
 import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from kvtiers.commands.arguments import language_argument, model_arguments, spec_of
+from kvtiers.deployment import Form, files_of
+from kvtiers.errors import KvtiersError
 from kvtiers.ledger.tiers import Traffic
 from kvtiers.model.layers import LayerKind
 from kvtiers.settings.advise import Advice, Host, Served, advise, files
-from kvtiers.settings.wiring import Platform, Wiring
+from kvtiers.settings.wiring import Plan, Platform, Wiring
 from kvtiers.units import format_bytes
 from kvtiers.words import text, values_in
 
@@ -32,6 +36,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--vllm", metavar="VERSION", help="of the engine you run")
     parser.add_argument("--lmcache", metavar="VERSION", help="of the LMCache you run")
     parser.add_argument("--wiring", choices=[wiring.value for wiring in Wiring], help="instead of the judge's choice")
+    parser.add_argument(
+        "--as",
+        dest="form",
+        choices=["shell", *Form],
+        default="shell",
+        help="commands, or files that run and watch them",
+    )
+    parser.add_argument("--into", metavar="DIR", help="write those files there")
     language_argument(parser)
     parser.add_argument("--json", action="store_true", help="print it as JSON")
 
@@ -54,9 +66,20 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     served = _served(options)
     advice = advise(served, traffic, host, wiring=Wiring(options.wiring) if options.wiring else None)
     status = int(any(name == "pair_fails" for name, _ in advice.notes))
+    if options.into and options.form == "shell":
+        raise KvtiersError("--into goes with --as systemd, compose or k8s")
     if options.json:
         return json.dumps(to_json(advice, options.language), indent=2, ensure_ascii=False), status
-    return _text(advice, traffic, served, options.language), status
+    said = _said(advice, traffic, served, options.language)
+    if advice.plan is None:
+        return "\n".join(said), status
+    if options.form == "shell":
+        return "\n".join([*said, *_commands(advice.plan, advice.proof, options.language)]), status
+    written = {
+        name: "".join(f"# {line}\n" for line in said) + f"\n{content}"
+        for name, content in files_of(advice.plan, Form(options.form), served.lmcache).items()
+    }
+    return _write(written, Path(options.into)) if options.into else _print(written), status
 
 
 def _served(options: argparse.Namespace) -> Served:
@@ -91,7 +114,8 @@ def to_json(advice: Advice, language: str) -> dict[str, Any]:
     }
 
 
-def _text(advice: Advice, traffic: Traffic, served: Served, language: str) -> str:
+def _said(advice: Advice, traffic: Traffic, served: Served, language: str) -> list[str]:
+    """The verdict and what follows from it, a sentence a line."""
     verdict = advice.verdict
 
     def words(key: str, **values: Any) -> str:
@@ -112,10 +136,43 @@ def _text(advice: Advice, traffic: Traffic, served: Served, language: str) -> st
     if verdict.needed_bytes != on_gpu:
         needed = format_bytes(verdict.needed_bytes)
         parts.append(words("tier_arithmetic", per_token=format_bytes(served.tier_bytes), needed=needed))
-    parts += [words(f"reason.{verdict.reason}"), *(words(f"note.{name}", **values) for name, values in advice.notes)]
-    if advice.plan:
-        for kind, content in files(advice.plan).items():
-            parts += ["", f"# {words(f'file.{kind}')}", content.rstrip()]
-        parts += ["", f"# {words('prove')}"]
-        parts += [f"{number}. {words(f'proof.{name}')}" for number, name in enumerate(advice.proof, 1)]
-    return "\n".join(parts)
+    return [
+        *parts,
+        words(f"reason.{verdict.reason}"),
+        *(words(f"note.{name}", **values) for name, values in advice.notes),
+    ]
+
+
+def _commands(plan: Plan, proof: Sequence[str], language: str) -> list[str]:
+    """What to paste, and how to see that it works."""
+
+    def words(key: str) -> str:
+        return text(f"plan.{key}", language, {})
+
+    parts = []
+    for kind, content in files(plan).items():
+        parts += ["", f"# {words(f'file.{kind}')}", content.rstrip()]
+    parts += ["", f"# {words('prove')}"]
+    return parts + [f"{number}. {words(f'proof.{name}')}" for number, name in enumerate(proof, 1)]
+
+
+def _print(contents: Mapping[str, str]) -> str:
+    """One file as it is; of several, each under its name."""
+    if len(contents) == 1:
+        return "".join(contents.values()).rstrip()
+    return "\n".join(f"# {name}\n{content}" for name, content in contents.items()).rstrip()
+
+
+def _write(contents: Mapping[str, str], directory: Path) -> str:
+    """Nothing that stands there already is lost."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, content in contents.items():
+            path = directory / name
+            if path.exists() and path.read_text(encoding="utf-8") != content:
+                raise KvtiersError(f"{path} is there already and says something else: move it away first")
+        for name, content in contents.items():
+            (directory / name).write_text(content, encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise KvtiersError(f"cannot write to {directory}: {error}") from error
+    return "\n".join(str(directory / name) for name in contents)

@@ -18,14 +18,13 @@ from kvtiers.settings.wiring import (
     Plan,
     Platform,
     Wiring,
+    engine_command,
+    engine_environment,
     exports,
-    lmcache_environment,
     lmcache_yaml,
     mp_mode,
     settings,
-    shared_environment,
     shell,
-    vllm_command,
 )
 from kvtiers.units import GIB, positive
 
@@ -250,10 +249,10 @@ def files(plan: Plan) -> dict[str, str]:
     ``environment`` and ``yaml`` say the same; PYTHONHASHSEED goes into the environment in either case.
     """
     values, mode = settings(plan), mp_mode(plan)
-    environment = shared_environment(plan.wiring) | lmcache_environment(values)
+    environment = engine_environment(plan)
     return {
         **({"server": shell(server_command(mode))} if mode else {}),
         **({"environment": exports(environment)} if environment else {}),
         **({"yaml": lmcache_yaml(values)} if values else {}),
-        "command": vllm_command(plan),
+        "command": shell(engine_command(plan)),
     }

@@ -6,7 +6,7 @@ TieringOffloadingSpec). MP mode's settings are in ``mp``.
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -170,24 +170,34 @@ def connector(plan: Plan) -> dict[str, Any]:
     return {"kv_connector": "LMCacheConnectorV1", **ROLE_AND_POLICY}
 
 
-def vllm_command(plan: Plan) -> str:
-    """The engine's command line, for a POSIX shell."""
+def engine_command(plan: Plan) -> list[str]:
+    """The engine's program and arguments."""
     command = ["vllm", "serve", plan.model]
     if plan.max_model_len is not None:
         command += ["--max-model-len", str(plan.max_model_len)]
     if plan.tensor_parallel > 1:
         command += ["--tensor-parallel-size", str(plan.tensor_parallel)]
-    return shell([*command, "--kv-transfer-config", compact(connector(plan))])
+    return [*command, "--kv-transfer-config", compact(connector(plan))]
+
+
+def engine_environment(plan: Plan) -> dict[str, str]:
+    """The engine's variables, LMCache's settings among them where it runs inside."""
+    return shared_environment(plan.wiring) | lmcache_environment(settings(plan))
 
 
 def shell(command: Sequence[str]) -> str:
     """A command quoted for a POSIX shell, one option a line."""
+    return by_option(command, shlex.quote)
+
+
+def by_option(command: Sequence[str], quote: Callable[[str], str]) -> str:
+    """A command on continued lines, one option a line."""
     lines: list[list[str]] = [[]]
     for word in command:
         if word.startswith("--"):
             lines.append([])
-        lines[-1].append(word)
-    return " \\\n  ".join(map(shlex.join, lines))
+        lines[-1].append(quote(word))
+    return " \\\n  ".join(map(" ".join, lines))
 
 
 def exports(environment: Mapping[str, str]) -> str:

@@ -10,6 +10,7 @@ from kvtiers.settings.wiring import (
     Plan,
     Platform,
     Wiring,
+    engine_command,
     exports,
     lmcache_environment,
     lmcache_yaml,
@@ -17,7 +18,6 @@ from kvtiers.settings.wiring import (
     settings,
     shared_environment,
     shell,
-    vllm_command,
 )
 
 IN_PROCESS = [wiring for wiring in Wiring if wiring.mode is LMCacheMode.IN_PROCESS]
@@ -57,7 +57,7 @@ def test_the_command_survives_the_shell() -> None:
 
 @pytest.mark.parametrize("wiring", Wiring)
 def test_a_lost_chunk_is_computed_again(wiring: Wiring) -> None:
-    config = json.loads(shlex.split(vllm_command(Plan(wiring, "m")))[-1])
+    config = json.loads(engine_command(Plan(wiring, "m"))[-1])
     assert (config["kv_role"], config["kv_load_failure_policy"]) == ("kv_both", "recompute")
 
 
@@ -92,7 +92,7 @@ def test_mp_mode_has_its_own_server_and_no_settings_in_the_engine(
     assert mode is not None
     assert (settings(plan), shared_environment(wiring)) == ({}, {})
     assert (mode.l1_gib, mode.l2, mode.max_workers) == (8, l2, 2)
-    assert json.loads(shlex.split(vllm_command(plan))[-1])["kv_connector"] == "LMCacheMPConnector"
+    assert json.loads(engine_command(plan)[-1])["kv_connector"] == "LMCacheMPConnector"
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_without_cuda_ipc_the_engine_copies_through_shared_memory(platform: Plat
 
 def test_vllms_own_tiers_count_bytes() -> None:
     plan = Plan(Wiring.VLLM_TIERING, "m", cpu_gib=2, disk_path="/mnt/kv")
-    extra = json.loads(shlex.split(vllm_command(plan))[-1])["kv_connector_extra_config"]
+    extra = json.loads(engine_command(plan)[-1])["kv_connector_extra_config"]
     assert extra["cpu_bytes_to_use"] == 2 * 1024**3
     assert extra["secondary_tiers"] == [{"type": "fs", "root_dir": "/mnt/kv"}]
 

@@ -1,0 +1,76 @@
+"""One machine under Docker Compose: host network and host IPC, as CUDA IPC needs them."""
+
+from typing import Any
+
+from kvtiers.deployment.services import LOOPBACK, Role, Service
+from kvtiers.deployment.yaml_text import to_yaml
+from kvtiers.settings.wiring import Plan
+
+PROGRAMS = "/opt/venv/bin"
+MODELS = "/root/.cache/huggingface"
+
+
+def files(services: list[Service], plan: Plan) -> dict[str, str]:
+    """``compose.yaml``."""
+    return {"compose.yaml": to_yaml({"services": _services(services, plan)})}
+
+
+def program(service: Service) -> str:
+    """Where its image keeps the command's program."""
+    name = service.command[0]
+    return name if service.role is Role.STORE else f"{PROGRAMS}/{name}"
+
+
+def keeper(services: list[Service]) -> Role:
+    """Who reads and writes the drive: LMCache's server, or an engine that has none beside it."""
+    return Role.SERVER if any(service.role is Role.SERVER for service in services) else Role.ENGINE
+
+
+def _services(services: list[Service], plan: Plan) -> dict[str, Any]:
+    entries: dict[str, Any] = {}
+    for service in services:
+        entry: dict[str, Any] = {
+            "image": service.image,
+            "entrypoint": [program(service)],
+            "command": list(service.command[1:]),
+            "network_mode": "host",
+            "restart": "unless-stopped",
+        }
+        if service.environment:
+            entry["environment"] = dict(service.environment)
+        if service.role is not Role.STORE:
+            gpus = {"driver": "nvidia", "count": "all", "capabilities": ["gpu"]}
+            entry["ipc"] = "host"
+            entry["deploy"] = {"resources": {"reservations": {"devices": [gpus]}}}
+        if service.health:
+            entry["healthcheck"] = _health(service.health)
+        if volumes := _volumes(service, services, plan):
+            entry["volumes"] = volumes
+        if entries:
+            entry["depends_on"] = {
+                name: {"condition": "service_healthy" if "healthcheck" in other else "service_started"}
+                for name, other in entries.items()
+            }
+        entries[service.role.value] = entry
+    return entries
+
+
+def _health(health: tuple[int, str]) -> dict[str, Any]:
+    port, path = health
+    ask = f'import urllib.request as web; web.urlopen("http://{LOOPBACK}:{port}{path}", timeout=4)'
+    return {
+        "test": ["CMD", f"{PROGRAMS}/python3", "-c", ask],
+        "interval": "10s",
+        "timeout": "5s",
+        "retries": 3,
+        "start_period": "10m",  # a large model loads that long; a success ends it
+    }
+
+
+def _volumes(service: Service, services: list[Service], plan: Plan) -> list[str]:
+    volumes = []
+    if plan.wiring.on_drive and service.role is keeper(services):
+        volumes.append(f"{plan.disk_path}:{plan.disk_path}")
+    if service.role is Role.ENGINE:
+        volumes.append(f"{MODELS}:{MODELS}")
+    return volumes
