@@ -1,4 +1,4 @@
-"""The command line: run, setup, show, models, check."""
+"""The command line: run, survive, setup, show, models, check."""
 
 import json
 import os
@@ -14,7 +14,9 @@ from rich.console import Console
 from rich.table import Table
 
 from kvtiers.errors import KvtiersError
+from kvtiers.result import schema
 from kvtiers.result.schema import Result, read_result
+from kvtiers.result.survival import dump
 from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.units import format_bytes, positive
 from lab.engines.install import set_up
@@ -25,9 +27,11 @@ from lab.judge.points import State
 from lab.knobs import Knobs
 from lab.launches import DEFAULT_CACHE_ROOT, DEFAULT_START_TIMEOUT_S, LocalRun, dry_run
 from lab.local_run import run_local
-from lab.paths import LATEST
+from lab.paths import LATEST, RESULTS
 from lab.report import outcome
 from lab.report.show import save_chart, show
+from lab.survive.report import show as show_survival
+from lab.survive.run import run_survive
 from lab.url_run import UrlRun, run_url
 from machine.errors import MachineError
 from machine.kinds import engine_for
@@ -153,6 +157,26 @@ def run(
 
 
 @app.command()
+def survive(
+    engine: Engine = "auto",
+    preset: PresetName = None,
+    cache_dir: Annotated[Path, typer.Option(help="On the drive under test.")] = DEFAULT_CACHE_ROOT,
+    start_timeout: StartTimeout = DEFAULT_START_TIMEOUT_S,
+    output: Annotated[Path, typer.Option(help="The result file.")] = RESULTS / "survive.json",
+) -> None:
+    """What is found again after restarts, by another engine, with a token changed, with files lost or swapped?"""
+    outcome.check_writable(output)
+    wanted = LocalRun(choose(preset, None, _engine(engine)), Knobs(control=False), (), cache_dir, None, start_timeout)
+    set_up(wanted.preset.engine, wanted.preset)
+    survival = run_survive(wanted)
+    outcome.write(dump(survival), output)
+    show_survival(survival, _out)
+    say(f"written: {output}")
+    if not survival.met:
+        raise typer.Exit(1)
+
+
+@app.command()
 def setup(engine: Engine = "auto") -> None:
     """Install the engine into its own environment. Running it again resumes or does nothing."""
     name = _engine(engine)
@@ -237,7 +261,7 @@ def _measure(run: Callable[[], Result], output: Path) -> None:
     """Result file, chart and table of a run; exit code 1 where it proves nothing."""
     outcome.check_writable(output)
     result = run()
-    outcome.write(result, output)
+    outcome.write(schema.dump(result), output)
     save_chart(result, output.with_suffix(".png"))
     show(result, _out)
     say(f"written: {output} and {output.with_suffix('.png').name}")

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import kvtiers
-from kvtiers.result.schema import SCHEMA, Host, Mode, Model, ProcessRun, Result, Sample, Settings, Versions, dump
+from kvtiers.result.schema import SCHEMA, Host, Mode, Model, ProcessRun, Result, Sample, Settings, Versions
 from kvtiers.result.summary import summarize
 from kvtiers.settings.version_pairs import LMCacheMode
 from lab.errors import LabError
@@ -151,15 +151,15 @@ def check_writable(path: Path) -> None:
         raise LabError(f"cannot write {path}: name another file with --output")
 
 
-def write(result: Result, path: Path) -> None:
-    """Whole or not at all.
+def write(text: str, path: Path) -> None:
+    """A result file, whole or not at all.
 
     Raises:
         LabError: when the drive says no.
     """
     beside = path.with_name(path.name + ".writing")
     try:
-        beside.write_text(dump(result), encoding="utf-8")
+        beside.write_text(text, encoding="utf-8")
         beside.replace(path)
     except OSError as error:
         beside.unlink(missing_ok=True)
