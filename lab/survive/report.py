@@ -32,11 +32,11 @@ def table(survival: Survival, language: str) -> list[list[str]]:
 
 
 def _row(outcome: Outcome, language: str) -> list[str]:
-    tiers = {"L1": outcome.l1_tokens, "L2": outcome.l2_tokens}
+    tiers = "+".join(tier for tier, tokens in (("L1", outcome.l1_tokens), ("L2", outcome.l2_tokens)) if tokens)
     return [
         _say(f"scenario.{outcome.scenario}", language),
         f"{outcome.expected_tokens:,}",
-        " ".join([f"{outcome.loaded_tokens:,}", *(f"{tier} {tokens:,}" for tier, tokens in tiers.items() if tokens)]),
+        f"{outcome.loaded_tokens:,} {tiers}".rstrip(),
         _say(
             f"answer.{'changed' if outcome.same_answer is None else 'same' if outcome.same_answer else 'wrong'}",
             language,

@@ -128,31 +128,3 @@ def test_another_kv_type_hits_fully_and_answers_wrongly_without_an_error(server:
         computed, hits = ask(second, "report")
         assert hits == 0
     assert restored != computed
-
-
-def test_a_damaged_chunk_answers_wrongly_without_an_error_a_lost_one_costs_what_follows(
-    server: Server, tmp_path: Path
-) -> None:
-    cold, chunks = {}, {}
-    with alive(tmp_path, {server.directory: [wired(server.mode, "float32")]}) as (life,):
-        for name in ("damaged", "cut short", "deleted", *FLOODS):
-            before = server.files()
-            cold[name], _ = ask(life, name)
-            server.await_files(len(before) + CHUNKS)
-            chunks[name] = sorted(server.files() - before)
-        server.empty_ram()
-        damaged, cut_short, deleted = (chunks[name][2] for name in ("damaged", "cut short", "deleted"))
-        damaged.write_bytes(bytes(damaged.stat().st_size))
-        os.truncate(cut_short, 1000)
-        deleted.unlink()
-        said_before = server.log.stat().st_size
-        answer, hits = ask(life, "damaged")
-        said = server.log.read_bytes()[said_before:]
-        assert b"WARNING" not in said
-        assert b"ERROR" not in said
-        assert hits == HELD_TOKENS
-        assert answer != cold["damaged"]
-        for name in ("cut short", "deleted"):
-            answer, hits = ask(life, name)
-            assert hits < HELD_TOKENS
-            assert answer == cold[name]
