@@ -55,10 +55,10 @@ def _(say):
     documents = say.slider("Documents", "文件數", 10, 300, 10, value=100)
     prefix_tokens = say.slider("Prefix of each (tokens)", "每份文件的前綴（token）", 1000, 32000, 1000, value=8000)
     vram_gib = say.slider("KV pool in GPU memory (GiB)", "GPU 記憶體裡的 KV 池（GiB）", 0, 40, value=6)
-    cpu_gib = say.slider("CPU RAM (GiB)", "CPU RAM（GiB）", 0, 128, 2, value=20)
+    cpu_gib = say.slider("CPU RAM (GiB)", "CPU 記憶體（GiB）", 0, 128, 2, value=20)
     disk_gib = say.slider(
         "Local disk (GiB; 0: no disk tier)",
-        "本機磁碟（GiB；0 是沒有磁碟層）",
+        "本機硬碟（GiB；0 是沒有硬碟層）",
         0,
         200,
         5,
@@ -108,8 +108,8 @@ def _(cpu_gib, crash, disk_gib, documents, in_process, prefix_tokens, remote, re
 def _(pool_only, say, with_stack):
     answered_by = {
         Tier.VRAM: say("GPU memory", "GPU 記憶體"),
-        Tier.CPU: "CPU RAM",
-        Tier.SSD: say("local disk", "本機磁碟"),
+        Tier.CPU: say("CPU RAM", "CPU 記憶體"),
+        Tier.SSD: say("local disk", "本機硬碟"),
         Tier.REMOTE: say("remote", "遠端"),
         Tier.NONE: say("recomputed", "重算"),
     }
@@ -180,7 +180,7 @@ def _(say):
         it. Set the disk to 0. Add the remote tier, and unpin the hash.
         """,
         """
-        試試看：先用 LMCache 的伺服器中途重新啟動，再換成放在 vLLM 裡面的 LMCache，觀察之後的 50 個請求。把磁碟調成 0。再加上遠端層，然後取消穩定的雜湊。
+        試試看：先用 LMCache 的伺服器中途重新啟動，再換成放在 vLLM 裡面的 LMCache，觀察之後的 50 個請求。把硬碟調成 0。再加上遠端層，然後取消穩定的雜湊。
         """,
     )
     return
