@@ -31,6 +31,6 @@ def reused_tokens(same_leading_tokens: int, prompt_tokens: int, block_tokens: in
 
 
 def prefill(prompt_tokens: int, same_leading_tokens: int, block_tokens: int) -> Prefill:
-    """The prefill of a prompt whose first ``same_leading_tokens`` were computed before; ``block_tokens`` 0 is no cache."""
+    """The prefill of a prompt whose first tokens were computed before; without a cache ``block_tokens`` is 0."""
     reused = reused_tokens(same_leading_tokens, prompt_tokens, block_tokens) if block_tokens else 0
     return Prefill(reused, prompt_tokens - reused)

@@ -16,8 +16,8 @@ from tests.lessons.prose import CLAIM, LANGUAGES, LESSONS, PROJECT, SLUGS, TERM,
 INPUTS: dict[str, list[str]] = yaml.safe_load((LESSONS / "inputs.yaml").read_text())
 RUNS = PROJECT / "lab" / "results" / "reference"
 CLOSING = {
-    "en": ["What people get wrong", "Now you", "In short", "Next"],
-    "zh-TW": ["常見的誤解", "換你動手", "重點", "接下來"],
+    "en": ["What people get wrong", "Now you", "Exercises", "In short", "Next"],
+    "zh-TW": ["常見的誤解", "換你動手", "練習", "重點", "接下來"],
 }
 each_text = [(slug, language) for slug in SLUGS for language in LANGUAGES]
 
@@ -64,13 +64,26 @@ def test_both_languages_have_the_same_parts(slug: str) -> None:
 @pytest.mark.parametrize(("slug", "language"), each_text)
 def test_a_lesson_ends_with_errors_task_summary_and_what_comes_next(slug: str, language: str) -> None:
     headings = re.findall(r"^## (.+)$", source(slug, language), re.MULTILINE)
-    assert headings[-4:] == CLOSING[language]
+    assert headings[-5:] == CLOSING[language]
+
+
+EXERCISES = {"en": ["Easy.", "Medium.", "Hard."], "zh-TW": ["簡單。", "中等。", "困難。"]}
+FOLDED = {"en": "<details><summary>Answer</summary>", "zh-TW": "<details><summary>答案</summary>"}
+
+
+@pytest.mark.parametrize(("slug", "language"), each_text)
+def test_a_lesson_has_three_exercises_with_folded_answers(slug: str, language: str) -> None:
+    name, after = CLOSING[language][2:4]
+    exercises = source(slug, language).split(f"## {name}\n")[1].split(f"## {after}\n")[0]
+    found = re.findall(rf"\*\*(\S+)\*\* \S.*?\n\n{FOLDED[language]}\n\n(\S.*?)\n\n</details>", exercises, re.DOTALL)
+    assert [level for level, _ in found] == EXERCISES[language]
+    assert not any("<details>" in answer for _, answer in found)
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_a_lesson_is_600_to_1200_words_and_its_summary_three_sentences(slug: str) -> None:
-    text = source(slug, "en")
-    assert 600 <= len(re.findall(r"\b[A-Za-z][\w'-]*", text)) <= 1200
+def test_a_lesson_is_600_to_1500_words_and_its_summary_three_sentences(slug: str) -> None:
+    text = re.sub(r"<details>.*?</details>", "", source(slug, "en"), flags=re.DOTALL)
+    assert 600 <= len(re.findall(r"\b[A-Za-z][\w'-]*", text)) <= 1500
     summary = text.split("## In short")[1].split("##")[0]
     assert len(re.findall(r"[.!?](?:\s|$)", summary)) <= 3
 
