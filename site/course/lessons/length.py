@@ -13,7 +13,7 @@ WORD = re.compile(r"[^\W_]+(?:['’.,_-][^\W_]+)*")
 
 
 def reading_minutes(html: str) -> int:
-    """Whole minutes to read `html`, folded parts aside, at least one; words count as words, Chinese by its characters."""
+    """Whole minutes to read `html` without what is folded, at least one; words count, and Chinese by its characters."""
     html = FOLDED.sub(" ", html)
     text = unescape(re.sub(r"<[^>]+>", " ", html))
     characters = len(HAN.findall(text))
