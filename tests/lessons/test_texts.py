@@ -135,10 +135,12 @@ def test_the_log_of_lesson_06_says_what_the_text_says() -> None:
     assert [moved.tokens for line in quoted_log() if (moved := parse_retrieved(line))] == [1280]
 
 
-def test_the_wiring_of_lesson_05_is_what_kvtiers_writes() -> None:
+def test_lesson_05_installs_what_the_lab_does_and_wires_what_kvtiers_writes() -> None:
     fences = [token for token in tokens(source("05-wire-it", "en")) if token.type == "fence" and token.info != "table"]
-    server, engine, legacy = [token.content.strip() for token in fences]
+    install, server, engine, legacy = [token.content.strip() for token in fences]
     written = files(Plan(Wiring.MP_DRIVE, "MODEL"))
+    wanted = (PROJECT / "requirements" / "engine-cuda.in").read_text().splitlines()
+    assert install == " ".join(["pip install", *(line for line in wanted if not line.startswith("#"))])
     assert (server, engine) == (written["server"], written["command"])
     assert legacy == lmcache_yaml(settings(Plan(Wiring.IN_PROCESS_DISK, "MODEL"))).strip()
 
