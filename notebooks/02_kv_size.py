@@ -77,7 +77,7 @@ def _(say):
         value="fp16",
     )
     free_vram_gib = say.slider("Free VRAM (GiB)", "可用 VRAM（GiB）", 1, 80, value=10)
-    cpu_ram_gib = say.slider("CPU RAM for KV (GiB)", "可給 KV 的 CPU RAM（GiB）", 1, 512, value=64)
+    cpu_ram_gib = say.slider("CPU RAM for KV (GiB)", "可給 KV 的 CPU 記憶體（GiB）", 1, 512, value=64)
     return cpu_ram_gib, dropped, free_vram_gib, head_dim, kv_heads, kv_type, layers, pasted, public, source
 
 
@@ -134,7 +134,7 @@ def _(cpu_ram_gib, free_vram_gib, spec, say):
         ),
         {
             say(f"free VRAM, {format_bytes(vram_bytes)}", f"可用 VRAM，{format_bytes(vram_bytes)}"): vram_bytes,
-            say(f"CPU RAM, {format_bytes(ram_bytes)}", f"CPU RAM，{format_bytes(ram_bytes)}"): ram_bytes,
+            say(f"CPU RAM, {format_bytes(ram_bytes)}", f"CPU 記憶體，{format_bytes(ram_bytes)}"): ram_bytes,
         },
     )
     return (load_bytes,)

@@ -58,7 +58,7 @@ def _(say):
     kv_bytes = say.dropdown(
         "KV per token", "每個 token 的 KV", {format_bytes(size): size for size in _sizes}, value="128 KiB"
     )
-    cpu_gb_per_s = say.slider("CPU RAM bandwidth (GB/s)", "CPU RAM 頻寬（GB/s）", 10, 200, 10, value=50)
+    cpu_gb_per_s = say.slider("CPU RAM bandwidth (GB/s)", "CPU 記憶體頻寬（GB/s）", 10, 200, 10, value=50)
     ssd_gb_per_s = say.slider("SSD bandwidth (GB/s)", "SSD 頻寬（GB/s）", 0.5, 14, 0.5, value=6)
     mo.vstack([prefill_tokens_per_s, kv_bytes, cpu_gb_per_s, ssd_gb_per_s])
     return cpu_gb_per_s, kv_bytes, prefill_tokens_per_s, ssd_gb_per_s
@@ -73,7 +73,7 @@ def _(cpu_gb_per_s, kv_bytes, prefill_tokens_per_s, ssd_gb_per_s, say):
     lengths = range(0, 32001, 1000)
     at_10k_s = times_s(10_000)
     _recompute, _cpu, _ssd = map(format_seconds, at_10k_s)
-    names = say("recompute", "重算"), say("load from CPU RAM", "從 CPU RAM 載回"), say("load from SSD", "從 SSD 載回")
+    names = say("recompute", "重算"), say("load from CPU RAM", "從 CPU 記憶體載回"), say("load from SSD", "從 SSD 載回")
     charts.lines(
         lengths,
         dict(zip(names, zip(*map(times_s, lengths), strict=True), strict=True)),
@@ -81,7 +81,7 @@ def _(cpu_gb_per_s, kv_bytes, prefill_tokens_per_s, ssd_gb_per_s, say):
         charts.Axis(say("time", "時間"), format_seconds),
         say(
             f"At 10k tokens: recompute {_recompute}, load from CPU RAM {_cpu}, from SSD {_ssd}.",
-            f"10k 個 token 時：重算 {_recompute}，從 CPU RAM 載回 {_cpu}，從 SSD 載回 {_ssd}。",
+            f"10k 個 token 時：重算 {_recompute}，從 CPU 記憶體載回 {_cpu}，從 SSD 載回 {_ssd}。",
         ),
     )
     return at_10k_s, lengths
@@ -116,7 +116,7 @@ def _(at_10k_s, break_even, ceiling_speedup, kv_bytes, prefill_tokens_per_s, say
     _recompute_s, _cpu_s, _ssd_s = at_10k_s
     saved_s = _recompute_s - _ssd_s
     _rate, _from_cpu = format_count(break_even_rate), format_seconds(_recompute_s - _cpu_s)
-    _beside = say(f"SSD; from CPU RAM {_from_cpu}", f"SSD；從 CPU RAM 則省下 {_from_cpu}")
+    _beside = say(f"SSD; from CPU RAM {_from_cpu}", f"SSD；從 CPU 記憶體則省下 {_from_cpu}")
     _anywhere = say("SSD; whatever the prefix length", "SSD；與前綴長度無關")
     _beyond = say("faster prefill than this beats the SSD", "prefill 比這更快，就贏過 SSD")
     figures(
@@ -134,7 +134,7 @@ def _(break_even_rate, ceiling, ceiling_speedup, cpu_gb_per_s, kv_bytes, prefill
         _rates,
         {
             name: [ceiling_speedup(rate, kv_bytes.value, bandwidth.value) for rate in _rates]
-            for name, bandwidth in (("SSD", ssd_gb_per_s), ("CPU RAM", cpu_gb_per_s))
+            for name, bandwidth in (("SSD", ssd_gb_per_s), (say("CPU RAM", "CPU 記憶體"), cpu_gb_per_s))
         },
         charts.Axis(say("prefill throughput (tokens/s)", "prefill 吞吐量（token/s）"), format_count, log=True),
         charts.Axis(say("ceiling speedup", "加速上限"), lambda speedup: f"{speedup:g}x", log=True),
@@ -186,9 +186,9 @@ def _(profile, say):
     _fixed, _linear, _square, _load_fixed, _load_linear, _tail = profile.value
     curve = mo.ui.dictionary(
         {
-            "cold_fixed": say.slider("Cold: fixed (ms)", "冷請求：固定（ms）", 0, 500, value=_fixed),
-            "cold_linear": say.slider("Cold: per token (µs)", "冷請求：每個 token（µs）", 0, 2000, 10, value=_linear),
-            "cold_square": say.slider("Cold: per token² (ns)", "冷請求：每 token²（ns）", 0, 1000, value=_square),
+            "cold_fixed": say.slider("Cold: fixed (ms)", "冷啟動：固定（ms）", 0, 500, value=_fixed),
+            "cold_linear": say.slider("Cold: per token (µs)", "冷啟動：每個 token（µs）", 0, 2000, 10, value=_linear),
+            "cold_square": say.slider("Cold: per token² (ns)", "冷啟動：每 token²（ns）", 0, 1000, value=_square),
             "load_fixed": say.slider("Load: fixed (ms)", "載回：固定（ms）", 0, 500, value=_load_fixed),
             "load_linear": say.slider(
                 "Load: per token (µs)", "載回：每個 token（µs）", 0, 200, 0.1, value=_load_linear
@@ -257,7 +257,7 @@ def _(say):
         """
         損益平衡點是頻寬除以每個 token 的 KV 位元組數：6 x 10⁹ / 131,072 = 45,776 token/s。把 GB 和 GiB 混為一談會得到 49,152，多了 7%。
 
-        實測值低於上限，是因為上限只認得硬碟。它沒算到 chunk 的查找、主機到 GPU 的複製、排程、任何請求都有的固定成本，以及在整段上下文之上重算的尾段。把兩個固定成本、平方項與尾段都調成 0，剩下的就是上限。
+        實測值低於上限，是因為上限只認得硬碟。它沒算到 chunk 的查詢、主機到 GPU 的複製、排程、任何請求都有的固定成本，以及在整段上下文之上重算的尾段。把兩個固定成本、平方項與尾段都調成 0，剩下的就是上限。
         """,
     )
     mo.accordion({_exercise: _solution})

@@ -67,11 +67,11 @@ def _(say):
     users = say.slider("Users at once", "同時的使用者數", 1, 50, value=1)
     reused = mo.ui.switch(value=True, label=say("The same prefix comes back", "同一段前綴會再出現"))
     free_vram_gib = say.slider("Free VRAM (GiB)", "可用 VRAM（GiB）", 0, 80, value=10)
-    cpu_ram_gib = say.slider("CPU RAM for KV (GiB)", "可給 KV 的 CPU RAM（GiB）", 0, 512, value=64)
+    cpu_ram_gib = say.slider("CPU RAM for KV (GiB)", "可給 KV 的 CPU 記憶體（GiB）", 0, 512, value=64)
     chosen, choose = mo.state(Tier.SSD)
     tier_names = {
         Tier.VRAM: say("GPU memory", "GPU 記憶體"),
-        Tier.CPU: "CPU RAM",
+        Tier.CPU: say("CPU RAM", "CPU 記憶體"),
         Tier.SSD: say("Local SSD", "本機 SSD"),
         Tier.REMOTE: say("Remote", "遠端"),
         Tier.NONE: say("No tier", "不需要任何一層"),
@@ -157,10 +157,10 @@ def _(needed, ram, say, tier_names, verdict, vram):
         Reason.FITS_VRAM: say(f"{needed} fit in {vram} of free VRAM.", f"{needed} 放得進 {vram} 的可用 VRAM。"),
         Reason.FITS_CPU: say(
             f"{needed} exceed {vram} of free VRAM and fit in {ram} of CPU RAM. No SSD needed.",
-            f"{needed} 超過 {vram} 的可用 VRAM，但放得進 {ram} 的 CPU RAM，不需要 SSD。",
+            f"{needed} 超過 {vram} 的可用 VRAM，但放得進 {ram} 的 CPU 記憶體，不需要 SSD。",
         ),
         Reason.EXCEEDS_CPU: say(
-            f"{needed} exceed free VRAM and {ram} of CPU RAM.", f"{needed} 超過可用 VRAM，也超過 {ram} 的 CPU RAM。"
+            f"{needed} exceed free VRAM and {ram} of CPU RAM.", f"{needed} 超過可用 VRAM，也超過 {ram} 的 CPU 記憶體。"
         ),
     }
     turn_on = {
@@ -174,7 +174,7 @@ def _(needed, ram, say, tier_names, verdict, vram):
         ),
         Tier.SSD: say(
             f"Turn on CPU and SSD: `local_disk` with `max_local_disk_size: {_gib}`; without a limit there is no disk tier.",
-            f"開啟 CPU 與 SSD：`local_disk` 加上 `max_local_disk_size: {_gib}`；沒有上限就沒有磁碟層。",
+            f"開啟 CPU 與 SSD：`local_disk` 加上 `max_local_disk_size: {_gib}`；沒有上限就沒有硬碟層。",
         ),
     }
     _name, _reason, _turn_on = tier_names[verdict.tier], reasons[verdict.reason], turn_on[verdict.tier]
@@ -191,11 +191,11 @@ def _(needed, ram, say, tier_names, verdict, vram):
         (GIB / 16, 4096 * GIB),
         say(
             f"Needed {needed}, free VRAM {vram}, CPU RAM {ram}: {_name}.",
-            f"需要 {needed}，可用 VRAM {vram}，CPU RAM {ram}：{_name}。",
+            f"需要 {needed}，可用 VRAM {vram}，CPU 記憶體 {ram}：{_name}。",
         ),
         {
             say(f"free VRAM, {vram}", f"可用 VRAM，{vram}"): verdict.free_vram_bytes,
-            say(f"CPU RAM, {ram}", f"CPU RAM，{ram}"): verdict.cpu_ram_bytes,
+            say(f"CPU RAM, {ram}", f"CPU 記憶體，{ram}"): verdict.cpu_ram_bytes,
         },
     )
     return

@@ -65,8 +65,8 @@ def _(say):
         say("MP mode: RAM and S3", "MP 模式：RAM 加 S3"): Wiring.MP_S3,
         say("vLLM's own tiering", "vLLM 自己的分層"): Wiring.VLLM_TIERING,
         say(f"{_legacy}: RAM", f"{_legacy}：RAM"): Wiring.IN_PROCESS_RAM,
-        say(f"{_legacy}: RAM and disk", f"{_legacy}：RAM 加磁碟"): Wiring.IN_PROCESS_DISK,
-        say(f"{_legacy}: disk only (a demo)", f"{_legacy}：只接磁碟（示範用）"): Wiring.IN_PROCESS_DISK_ONLY,
+        say(f"{_legacy}: RAM and disk", f"{_legacy}：RAM 加硬碟"): Wiring.IN_PROCESS_DISK,
+        say(f"{_legacy}: disk only (a demo)", f"{_legacy}：只接硬碟（示範用）"): Wiring.IN_PROCESS_DISK_ONLY,
         say(f"{_legacy}: RAM and a directory", f"{_legacy}：RAM 加一個目錄"): Wiring.IN_PROCESS_DIRECTORY,
     }
     wiring = mo.ui.dropdown(
@@ -81,7 +81,7 @@ def _(say):
         1,
         256,
         value=20,
-        label=say("CPU RAM for KV (GiB, all ranks)", "給 KV 的 CPU RAM（所有卡合計，GiB）"),
+        label=say("CPU RAM for KV (GiB, all ranks)", "給 KV 的 CPU 記憶體（所有卡合計，GiB）"),
         show_value=True,
     )
     _limit = say("Limit of the lower tier (GiB, all ranks)", "下一層的上限（所有卡合計，GiB）")
@@ -119,7 +119,7 @@ def _(chunk_tokens, cpu_gib, disk_gib, disk_path, model, ranks, redis_url, s3_re
         says nothing: stores are still logged, and the next lookup hits 0.
         """,
         """
-        **沒有上限，就沒有磁碟層。** `max_local_disk_size` 停在預設值 0 時，LMCache 根本不會建立磁碟層，也不會有任何提示：日誌裡照樣寫著已存入，下一次查找卻是 0 命中。
+        **沒有上限，就沒有硬碟層。** `max_local_disk_size` 停在預設值 0 時，LMCache 根本不會建立硬碟層，也不會有任何訊息：日誌裡照樣寫著已存入，下一次查詢卻是 0 命中。
         """,
     )
     mo.stop(needs_limit and disk_gib.value == 0, mo.callout(no_limit, kind="danger"))

@@ -154,8 +154,8 @@ def _(result, say):
     _store_s, _against = result.summary.store_s, result.summary.cold_over_control_cold
     _against_control = not_run if _against is None else f"{_against - 1:+.0%}"
     _figures = [
-        mo.stat(times(result.summary.cold_over_cpu_hit), say("Cold / RAM hit", "冷請求／RAM 命中")),
-        mo.stat(times(result.summary.cold_over_ssd_reuse), say("Cold / SSD reuse", "冷請求／從 SSD 載回")),
+        mo.stat(times(result.summary.cold_over_cpu_hit), say("Cold / RAM hit", "冷啟動／RAM 命中")),
+        mo.stat(times(result.summary.cold_over_ssd_reuse), say("Cold / SSD reuse", "冷啟動／從 SSD 載回")),
         mo.stat(
             times(result.summary.evicted_recompute_over_ssd_reuse),
             say("Evicted / SSD reuse", "逐出後重算／從 SSD 載回"),
@@ -166,7 +166,7 @@ def _(result, say):
             say("Price of storing", "存入的代價"),
             say(
                 f"on a miss, by LMCache's own account; cold against the control's cold: {_against_control}",
-                f"未命中時，LMCache 自己的記錄；冷請求對上對照組：{_against_control}",
+                f"未命中時，LMCache 自己的記錄；冷啟動對上對照組：{_against_control}",
             ),
         ),
     ]
@@ -237,7 +237,7 @@ def _(result, row_name, say):
         """
         ## 每個樣本的佐證
 
-        單位是 token。來自 vLLM 的計數器：引擎自己快取的命中，以及連接器的命中。來自 LMCache 的伺服器：RAM（L1）和下面那層（L2）各有多少，以及真正取回的數量。LMCache 在引擎裡面時，改由日誌說明：引擎已有 C、LMCache 已有 H、要載入 L。
+        單位是 token。來自 vLLM 的計數器：引擎自己快取的命中，以及連接器的命中。來自 LMCache 的伺服器：RAM（L1）和下面那層（L2）各有多少，以及真正載回的數量。LMCache 在引擎裡面時，改由日誌說明：引擎已有 C、LMCache 已有 H、要載回 L。
         """,
     )
 
@@ -256,7 +256,7 @@ def _(result, row_name, say):
     )
     _head = say(
         "| Step | TTFT | Prompt | Own hits | Connector hits | L1 | L2 | C / H / L | Retrieved |",
-        "| 步驟 | TTFT | 提示 | 自身命中 | 連接器命中 | L1 | L2 | C / H / L | 取回 |",
+        "| 步驟 | TTFT | 提示詞 | 自身命中 | 連接器命中 | L1 | L2 | C / H / L | 載回 |",
     )
     _table = mo.md("\n".join([_head, "|---" * 9 + "|", *map(evidence_row, in_order)]))
     mo.vstack([_what, _table.style({"overflow-x": "auto"})])
@@ -274,7 +274,7 @@ def _(say):
         """
         ## 練習 3：你自己的數字
 
-        Prefill 吞吐量：用一個長提示，`max_tokens` 設為 1。硬碟：用 fio 實測，不要抄規格書。
+        Prefill 吞吐量：用一個長提示詞，`max_tokens` 設為 1。硬碟：用 fio 實測，不要抄規格書。
         """,
     )
     return
@@ -282,8 +282,8 @@ def _(say):
 
 @app.cell
 def _(say):
-    own_tokens = mo.ui.number(1, 10_000_000, value=10_000, label=say("Prompt (tokens)", "提示（token）"))
-    own_cold_s = mo.ui.number(0.001, 10_000, value=2.5, label=say("Cold TTFT (s)", "冷請求的 TTFT（s）"))
+    own_tokens = mo.ui.number(1, 10_000_000, value=10_000, label=say("Prompt (tokens)", "提示詞（token）"))
+    own_cold_s = mo.ui.number(0.001, 10_000, value=2.5, label=say("Cold TTFT (s)", "冷啟動的 TTFT（s）"))
     own_reuse_s = mo.ui.number(0.001, 10_000, value=1.1, label=say("TTFT when it comes back (s)", "載回時的 TTFT（s）"))
     own_kv_kib = mo.ui.number(0.1, 100_000, value=144, label=say("KV per token (KiB)", "每個 token 的 KV（KiB）"))
     own_drive_gb_per_s = mo.ui.number(0.01, 1000, value=6, label=say("Drive (GB/s)", "硬碟（GB/s）"))
@@ -335,7 +335,7 @@ def _(say):
         """,
         """
         - 每個 token 的 KV：從 config.json 讀出層數、KV 頭數與 head_dim（第 02 課）。
-        - Prefill 吞吐量：一個全新長提示的 token 數，除以 `max_tokens` 設為 1 時的 TTFT。
+        - Prefill 吞吐量：一個全新長提示詞的 token 數，除以 `max_tokens` 設為 1 時的 TTFT。
         - 硬碟：`fio --rw=read --bs=1M --direct=1 --size=4G --name=kv --directory=DIR`。
         - 上限＝頻寬／（吞吐量 x 每個 token 的 KV 位元組數）；折扣＝實測加速／上限。
         """,

@@ -19,10 +19,14 @@ with app.setup:
     import marimo as mo
 
     from kvtiers import charts
+    from kvtiers.ledger.costs import break_even_tokens_per_s
     from kvtiers.ledger.stack import Speeds, StackTier, Workload, replay
-    from kvtiers.ledger.tiers import Tier
+    from kvtiers.ledger.tiers import Tier, Traffic, judge
+    from kvtiers.model import kv_spec
+    from kvtiers.model.public import public_models
     from kvtiers.notebook import figures, speaker
-    from kvtiers.units import KIB, format_count, format_seconds
+    from kvtiers.units import KIB, format_bytes, format_count, format_seconds
+    from kvtiers.words import text as words
 
 
 @app.cell(hide_code=True)
@@ -44,7 +48,7 @@ def _(say):
         """
         # 維運
 
-        一個小型的分層模擬器：600 個請求，對象是熱門程度不一的文件（Zipf 分布），依序穿過各自逐出最久未用項目的各層。KV 大小以每個 token 128 KiB 計。
+        一個小型的分層模擬器：對熱門程度不一的文件（Zipf 分布）送出 600 個請求，由上到下一層一層找；哪一層滿了，就逐出那一層最久沒用的。KV 大小以每個 token 128 KiB 計。
         """,
     )
     return
@@ -55,10 +59,10 @@ def _(say):
     documents = say.slider("Documents", "文件數", 10, 300, 10, value=100)
     prefix_tokens = say.slider("Prefix of each (tokens)", "每份文件的前綴（token）", 1000, 32000, 1000, value=8000)
     vram_gib = say.slider("KV pool in GPU memory (GiB)", "GPU 記憶體裡的 KV 池（GiB）", 0, 40, value=6)
-    cpu_gib = say.slider("CPU RAM (GiB)", "CPU RAM（GiB）", 0, 128, 2, value=20)
+    cpu_gib = say.slider("CPU RAM (GiB)", "CPU 記憶體（GiB）", 0, 128, 2, value=20)
     disk_gib = say.slider(
         "Local disk (GiB; 0: no disk tier)",
-        "本機磁碟（GiB；0 是沒有磁碟層）",
+        "本機硬碟（GiB；0 是沒有硬碟層）",
         0,
         200,
         5,
@@ -108,8 +112,8 @@ def _(cpu_gib, crash, disk_gib, documents, in_process, prefix_tokens, remote, re
 def _(pool_only, say, with_stack):
     answered_by = {
         Tier.VRAM: say("GPU memory", "GPU 記憶體"),
-        Tier.CPU: "CPU RAM",
-        Tier.SSD: say("local disk", "本機磁碟"),
+        Tier.CPU: say("CPU RAM", "CPU 記憶體"),
+        Tier.SSD: say("local disk", "本機硬碟"),
         Tier.REMOTE: say("remote", "遠端"),
         Tier.NONE: say("recomputed", "重算"),
     }
@@ -125,7 +129,7 @@ def _(pool_only, say, with_stack):
             f"各層回應了 {with_stack.hit_rate:.0%} 的請求；只有 GPU 的 KV 池時為 {pool_only.hit_rate:.0%}。",
         ),
     )
-    return
+    return (answered_by,)
 
 
 @app.cell
@@ -180,10 +184,64 @@ def _(say):
         it. Set the disk to 0. Add the remote tier, and unpin the hash.
         """,
         """
-        試試看：先用 LMCache 的伺服器中途重新啟動，再換成放在 vLLM 裡面的 LMCache，觀察之後的 50 個請求。把磁碟調成 0。再加上遠端層，然後取消穩定的雜湊。
+        試試看：先用 LMCache 的伺服器中途重新啟動，再換成放在 vLLM 裡面的 LMCache，觀察之後的 50 個請求。把硬碟調成 0。再加上遠端層，然後取消穩定的雜湊。
         """,
     )
     return
+
+
+@app.cell(hide_code=True)
+def _(say):
+    say.md(
+        """
+        ## Playground: your own case
+
+        The whole course in four figures: bytes per token, what must be kept, the nearest tier that holds it, and the
+        prefill rate from which loading no longer pays.
+        """,
+        """
+        ## 實驗場：換成你的情況
+
+        整門課濃縮成四個數字：每個 token 多大、一共要保留多少、放得下的最近一層，以及 prefill 快到多少時，載回就不划算。
+        """,
+    )
+    return
+
+
+@app.cell
+def _(say):
+    my_model = say.dropdown("Model", "模型", list(public_models()), value="Qwen3-8B")
+    my_kv_type = say.dropdown("KV type", "KV 型別", ["bf16", "fp8"])
+    my_prefixes = say.slider("Distinct prefixes that come back", "會再回來的不同前綴", 1, 500, value=20)
+    my_tokens = say.slider(
+        "Length of each (tokens)", "每份的長度（token）", steps=[1024 << power for power in range(8)], value=32768
+    )
+    my_vram_gib = say.slider("Free VRAM (GiB)", "可用 VRAM（GiB）", 0, 80, value=10)
+    my_ram_gib = say.slider("CPU RAM to spare (GiB)", "可挪用的 CPU 記憶體（GiB）", 0, 512, value=64)
+    my_gb_per_s = say.slider("The drive, measured (GB/s)", "硬碟，實測（GB/s）", 0.5, 14, 0.5, value=6)
+    mo.vstack([my_model, my_kv_type, my_prefixes, my_tokens, my_vram_gib, my_ram_gib, my_gb_per_s])
+    return my_gb_per_s, my_kv_type, my_model, my_prefixes, my_ram_gib, my_tokens, my_vram_gib
+
+
+@app.cell
+def _(LANGUAGE, answered_by, my_gb_per_s, my_kv_type, my_model, my_prefixes, my_ram_gib, my_tokens, my_vram_gib, say):
+    my_spec = kv_spec(public_models()[my_model.value], my_kv_type.value)
+    my_kv_bytes = my_spec.kept_bytes(my_tokens.value) / my_tokens.value
+    my_verdict = judge(
+        Traffic(my_tokens.value, my_prefixes.value, reused=True), my_kv_bytes, my_vram_gib.value, my_ram_gib.value
+    )
+    my_break_even = break_even_tokens_per_s(my_kv_bytes, my_gb_per_s.value)
+    figures(
+        (format_bytes(my_kv_bytes), say("KV per token", "每個 token 的 KV"), say("at this length", "以這個長度平均")),
+        (format_bytes(my_verdict.needed_bytes), say("Must be kept", "要保留")),
+        (answered_by[my_verdict.tier], say("Tier", "層"), words(f"plan.reason.{my_verdict.reason}", LANGUAGE, {})),
+        (
+            say(f"{format_count(my_break_even)} tokens/s", f"{format_count(my_break_even)} token/s"),
+            say("Break-even with the drive", "用這顆硬碟的損益平衡點"),
+            say("faster prefill than this beats it", "prefill 比這更快，就不必載回"),
+        ),
+    )
+    return my_break_even, my_verdict
 
 
 @app.cell(hide_code=True)

@@ -50,9 +50,9 @@ def _(say):
         this page is measured in this project; activations are not counted.
         """,
         """
-        # 訓練也是同樣的想法
+        # 同一招，用在訓練
 
-        權重、梯度與最佳化器狀態也可以分層存放。差別在於「跑得動或跑不動」，不是加速。本頁沒有任何數字是本專案實測的；activation 沒有計入。
+        權重、梯度與最佳化器狀態也可以分層存放。差別在於「跑得動或跑不動」，不是加速。本頁沒有任何數字是本專案實測的；活化值沒有計入。
         """,
     )
     return
@@ -81,13 +81,13 @@ def _(say):
 
 @app.cell
 def _(say):
-    tier_names = {Tier.VRAM: say("GPU memory", "GPU 記憶體"), Tier.CPU: "CPU RAM", Tier.SSD: "NVMe"}
+    tier_names = {Tier.VRAM: say("GPU memory", "GPU 記憶體"), Tier.CPU: say("CPU RAM", "CPU 記憶體"), Tier.SSD: "NVMe"}
     _places = {name: tier for tier, name in tier_names.items()}
     optimizer_place = say.dropdown(
         "Optimizer states and gradients live in", "最佳化器狀態與梯度放在", _places, value=tier_names[Tier.CPU]
     )
     weights_place = say.dropdown("Weights live in", "權重放在", _places)
-    cpu_gb_per_s = say.slider("CPU RAM bandwidth (GB/s)", "CPU RAM 頻寬（GB/s）", 10, 200, 10, value=50)
+    cpu_gb_per_s = say.slider("CPU RAM bandwidth (GB/s)", "CPU 記憶體頻寬（GB/s）", 10, 200, 10, value=50)
     ssd_gb_per_s = say.slider("NVMe bandwidth (GB/s)", "NVMe 頻寬（GB/s）", 0.5, 14, 0.5, value=6)
     mo.vstack([optimizer_place, weights_place, cpu_gb_per_s, ssd_gb_per_s])
     return cpu_gb_per_s, optimizer_place, ssd_gb_per_s, tier_names, weights_place
@@ -120,7 +120,7 @@ def _(by_tier, say, tier_names):
         charts.Axis(say("per GPU", "每張 GPU"), lambda size_gib: f"{size_gib:.3g} GiB"),
         say(
             f"Kept per GPU: {_vram} in GPU memory, {_cpu} in CPU RAM, {_ssd} on NVMe.",
-            f"每張 GPU 要保留：GPU 記憶體 {_vram}，CPU RAM {_cpu}，NVMe {_ssd}。",
+            f"每張 GPU 要保留：GPU 記憶體 {_vram}，CPU 記憶體 {_cpu}，NVMe {_ssd}。",
         ),
     )
     return
@@ -145,7 +145,7 @@ def _(by_tier, say, training, transfer_s):
             say("Transfer per step", "每一步的傳輸"),
             say(
                 f"CPU RAM {_cpu}, NVMe {_ssd}; prefetching hides what it can",
-                f"CPU RAM {_cpu}，NVMe {_ssd}；能藏多少由預取決定",
+                f"CPU 記憶體 {_cpu}，NVMe {_ssd}；能藏多少由預取決定",
             ),
         ),
     )

@@ -11,7 +11,7 @@ from kvtiers.errors import KvtiersError
 from kvtiers.logs.diagnosis import Diagnosis, conclude, explained
 from kvtiers.logs.read import read_log, read_log_file
 from kvtiers.logs.state import Request
-from kvtiers.words import text
+from kvtiers.words import labelled, text
 
 _COUNTS = ("total", "computed", "hit", "load", "stored", "retrieved")
 
@@ -82,27 +82,24 @@ def _text(diagnosis: Diagnosis, language: str) -> str:
     def words(key: str, **values: Any) -> str:
         return text(f"log.{key}", language, values)
 
-    lines = [f"{words('head.' + name)}: {said[name] or '-'}" for name in ("vllm", "lmcache", "connector")]
-    lines += [f"{words('head.settings')}: " + ", ".join(f"{name} {value}" for name, value in said["settings"].items())]
-    lines += [f"{words('head.backends')}: {', '.join(said['backends']) or '-'}"]
+    def headed(name: str, what: str) -> str:
+        return labelled(words(f"head.{name}"), what or None, language)
+
+    settings = ", ".join(f"{name} {value}" for name, value in said["settings"].items())
+    head = {"settings": settings, "backends": ", ".join(said["backends"])}
+    lines = [headed(name, head.get(name, said[name])) for name in ("vllm", "lmcache", "connector", *head)]
     if said["last_requests"]:
         lines += ["", *_table(said["last_requests"], language)]
     if said["requests"]:
-        lines += ["", ", ".join(f"{words('kind.' + kind)} {count}" for kind, count in said["requests"].items())]
+        lines += ["", " · ".join(f"{words('kind.' + kind)} {count}" for kind, count in said["requests"].items())]
     if said["own_hit_rate_percent"] is not None:
         external = said["external_hit_rate_percent"]
         lines.append(
             words("head.rates", own=said["own_hit_rate_percent"], external="-" if external is None else external)
         )
     if said["ceiling"]:
-        lines.append(
-            words(
-                "head.speeds",
-                prefill=said["prefill_tokens_per_s"],
-                load=said["load_tokens_per_s"],
-                ceiling=said["ceiling"],
-            )
-        )
+        speeds = {"prefill": said["prefill_tokens_per_s"], "load": said["load_tokens_per_s"]}
+        lines.append(words("head.speeds", **speeds, ceiling=said["ceiling"]))
     lines += [""] * bool(said["warnings"])
     for warning in said["warnings"][:20]:
         lines.append(f"{warning['times']} x {warning['meaning'] or warning['first']}")
@@ -110,7 +107,7 @@ def _text(diagnosis: Diagnosis, language: str) -> str:
         lines += [
             "",
             f"{conclusion.what(language)} [{conclusion.id}]",
-            f"  {words('head.next')}: {conclusion.next_step(language)}",
+            f"  {headed('next', conclusion.next_step(language))}",
         ]
     if diagnosis.cut_off:
         lines += ["", words("head.cut_off")]

@@ -13,7 +13,7 @@ from kvtiers.lint.given import Given
 from kvtiers.lint.sources import read_sources
 from kvtiers.model import kv_spec, read_config
 from kvtiers.units import positive
-from kvtiers.words import text
+from kvtiers.words import labelled, text
 
 _LARGEST_BYTES = 2_000_000
 Number = TypeVar("Number", int, float)
@@ -64,16 +64,13 @@ def _given(name: str, value: Number | None) -> Number | None:
 
 
 def show(finding: Finding, language: str) -> str:
-    line = f", {text('lint.line', language, {'line': finding.line})}" if finding.line else ""
-    severity, label = text(f"severity.{finding.severity}", language, {}), "  {}: {}"
-    return "\n".join(
-        [
-            f"{finding.source}{line}: {severity}: {finding.what(language)} [{finding.id}]",
-            label.format(text("lint.why", language, {}), finding.why(language)),
-            label.format(text("lint.fix", language, {}), finding.fix(language)),
-            label.format(text("lint.lesson", language, {}), finding.lesson),
-        ]
-    )
+    at = {"source": finding.source, "line": finding.line}
+    where = text("lint.at", language, at) if finding.line else finding.source
+    severity = text(f"severity.{finding.severity}", language, {})
+    head = labelled(where, labelled(severity, f"{finding.what(language)} [{finding.id}]", language), language)
+    parts = {"why": finding.why(language), "fix": finding.fix(language), "lesson": finding.lesson}
+    rows = [labelled(text(f"lint.{name}", language, {}), part, language) for name, part in parts.items()]
+    return "\n  ".join([head, *rows])
 
 
 def _read(name: str) -> str:

@@ -30,20 +30,7 @@ def reused_tokens(same_leading_tokens: int, prompt_tokens: int, block_tokens: in
     return usable_tokens // block_tokens * block_tokens
 
 
-def shared_prefix_prefills(
-    requests: int, prefix_tokens: int, question_tokens: int, block_tokens: int, same_leading_tokens: int | None = None
-) -> list[Prefill]:
-    """The prefill of each of ``requests`` that share a prefix and ask different questions, one after another.
-
-    Args:
-        requests: how many arrive.
-        prefix_tokens: length of what they share.
-        question_tokens: length of what each adds.
-        block_tokens: the cache's granularity; 0 switches the cache off.
-        same_leading_tokens: how far the prefixes agree, when something changes inside; all of it when None.
-    """
-    prompt_tokens = prefix_tokens + question_tokens
-    agreeing_tokens = prefix_tokens if same_leading_tokens is None else min(same_leading_tokens, prefix_tokens)
-    reused = reused_tokens(agreeing_tokens, prompt_tokens, block_tokens) if block_tokens else 0
-    first, later = Prefill(0, prompt_tokens), Prefill(reused, prompt_tokens - reused)
-    return [first if index == 0 else later for index in range(requests)]
+def prefill(prompt_tokens: int, same_leading_tokens: int, block_tokens: int) -> Prefill:
+    """The prefill of a prompt whose first tokens were computed before; without a cache ``block_tokens`` is 0."""
+    reused = reused_tokens(same_leading_tokens, prompt_tokens, block_tokens) if block_tokens else 0
+    return Prefill(reused, prompt_tokens - reused)

@@ -43,7 +43,7 @@ def _names(setup: Setup) -> Iterator[Finding]:
             yield Finding("renamed_key", *_at(value), {"name": name, "new": known.renamed()[name]})
         else:
             near = known.renamed().get(name) or known.nearest(name, known.kinds())
-            yield Finding("unknown_key", *_at(value), {"name": name, "nearest": near or "-"})
+            yield Finding("unknown_key", *_at(value), {"name": name, "nearest": near or None})
 
 
 def _types(setup: Setup) -> Iterator[Finding]:
@@ -148,8 +148,8 @@ def _remote(setup: Setup) -> Iterator[Finding]:
     if url is not None and url.literal and raw_text(url):
         scheme, separator, rest = raw_text(url).partition("://")
         if not separator or scheme not in known.remote_schemes():
-            near = known.nearest(scheme, known.remote_schemes()) or "-"
-            yield Finding("remote_scheme", *_at(url), {"scheme": scheme if separator else "-", "nearest": near})
+            near = known.nearest(scheme, known.remote_schemes()) or None
+            yield Finding("remote_scheme", *_at(url), {"scheme": scheme if separator else None, "nearest": near})
         elif scheme == "fs" and not _has_host_and_port(f"fs://{rest}"):
             yield Finding("remote_fs_url", *_at(url))
         elif scheme in known.remote_plugins():
@@ -159,7 +159,7 @@ def _remote(setup: Setup) -> Iterator[Finding]:
         for plugin in convert("remote_storage_plugins", plugins.value) or []:
             kind = str(plugin.plain() if isinstance(plugin, Node) else plugin).split(".")[0]
             if kind not in known.remote_plugins():
-                near = known.nearest(kind, known.remote_plugins()) or "-"
+                near = known.nearest(kind, known.remote_plugins()) or None
                 yield Finding("remote_plugin", *_at(plugins), {"plugin": kind, "nearest": near})
 
 

@@ -13,11 +13,18 @@ _ELSEWHERE = {"finding": "lint/rules.toml", "warning": "logs/warnings.toml"}
 
 
 def text(key: str, language: str, values: dict[str, Any]) -> str:
-    """The words of ``key``, dots between its parts, with ``values`` filled in; a value can be one for each language."""
+    """The words of ``key``, dots between its parts, with ``values`` filled in (in this language, or None: none)."""
     entry: Any = all_texts(language)
     for part in key.split("."):
         entry = entry[part]
-    return str(entry).format(**values_in(language, values))
+    none = all_texts(language)["layout"]["none"]
+    filled = values_in(language, values).items()
+    return str(entry).format(**{name: none if value is None else value for name, value in filled})
+
+
+def labelled(label: str, what: str | None, language: str) -> str:
+    """``what`` behind its label, with the language's own colon."""
+    return text("layout.labelled", language, {"label": label, "what": what})
 
 
 def values_in(language: str, values: dict[str, Any]) -> dict[str, Any]:

@@ -1,3 +1,5 @@
+import pytest
+
 from kvtiers.ledger import tiers
 from tests.notebooks.conftest import Runner
 
@@ -20,3 +22,17 @@ def test_inside_vllm_only_a_stable_hash_finds_the_remote_tier_again(run: Runner)
     )
     assert found.share(tiers.Tier.REMOTE) > lost.share(tiers.Tier.REMOTE)
     assert server.hit_rate == found.hit_rate
+
+
+def test_the_playground_follows_its_controls(run: Runner) -> None:
+    playground = run("07_operate_it")
+    assert playground["my_verdict"].needed_bytes == 20 * 32768 * 147_456
+    assert playground["my_verdict"].tier is tiers.Tier.SSD
+    assert run("07_operate_it", my_kv_type="fp8")["my_verdict"].tier is tiers.Tier.CPU
+    assert run("07_operate_it", my_prefixes=2)["my_verdict"].tier is tiers.Tier.VRAM
+    assert run("07_operate_it", my_gb_per_s=3)["my_break_even"] == playground["my_break_even"] / 2
+
+
+@pytest.mark.parametrize("model", ["Mamba-Codestral-7B", "Whisper-large-v3"])
+def test_the_playground_takes_models_that_hardly_grow(run: Runner, model: str) -> None:
+    assert run("07_operate_it", my_model=model, my_tokens=1024)["my_verdict"].needed_bytes > 0

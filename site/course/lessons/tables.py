@@ -25,7 +25,6 @@ def tables(results: Path, words: Mapping[str, str], language: str) -> dict[str, 
         "kv-comparison": partial(_comparison, words),
         "lab-steps": lambda: _steps(_read(results, "cpu-tiny"), words, language),
         "lab-wirings": lambda: _wirings(results, language),
-        "version-pairs": partial(version_pairs, words),
     }
 
 
@@ -60,9 +59,9 @@ def _steps(result: Result, words: Mapping[str, str], language: str) -> str:
     return _table(heads, rows)
 
 
-def version_pairs(words: Mapping[str, str], language: str | None = None) -> str:
-    """Every pair on record; with a ``language``, what happened too."""
-    names = ("wiring", "platform", "outcome", *(["what"] if language else []), "source", "date")
+def version_pairs(words: Mapping[str, str], language: str) -> str:
+    """Every pair on record, and what happened."""
+    names = ("wiring", "platform", "outcome", "what", "source", "date")
     heads = ["vLLM", "LMCache", *(words[f"pairs_{name}"] for name in names)]
     rows = []
     for pair in known_pairs():
@@ -75,7 +74,7 @@ def version_pairs(words: Mapping[str, str], language: str | None = None) -> str:
                 words[f"pairs_{pair.mode}"],
                 f"{pair.platform} ({pair.engine})",
                 words["pairs_works" if pair.works else "pairs_fails"],
-                *([pair.what[language]] if language else []),
+                pair.what[language],
                 words["pairs_said"].format(said_by, reference) if reference else said_by,
                 pair.date,
             ]

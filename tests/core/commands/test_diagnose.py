@@ -42,7 +42,7 @@ def test_the_command_reads_files_and_explains(tmp_path: Path, capsys: pytest.Cap
     assert "[works]" in said
     assert "tier hit" in said
     assert main(["diagnose", "--language", "zh-TW", str(DATA / "limit0.log")]) == 1
-    assert "磁碟層" in capsys.readouterr().out
+    assert "硬碟層" in capsys.readouterr().out
     assert main(["diagnose", str(tmp_path / "none.log")]) == 2
 
 

@@ -51,7 +51,7 @@ def test_an_argument_is_named_as_it_is_written(tmp_path: Path, capsys: pytest.Ca
     assert "--prefix-tokens" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("language", "label"), [("en", "in the course: "), ("zh-TW", "課程頁面: ")])
+@pytest.mark.parametrize(("language", "label"), [("en", "in the course: "), ("zh-TW", "課程頁面：")])
 def test_a_bad_pair_of_versions_is_said_in_one_language(
     language: str, label: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvtiers.errors import KvtiersError
-from kvtiers.ledger.prefix import reused_tokens, shared_prefix_prefills
+from kvtiers.ledger.prefix import Prefill, prefill, reused_tokens
 
 counts = st.integers(1, 5000)
 
@@ -20,14 +20,13 @@ def test_an_identical_prompt_of_whole_blocks_runs_its_last_block_again() -> None
     assert reused_tokens(256, 256, 128) == 128
 
 
-def test_three_requests_compute_a_shared_prefix_once() -> None:
-    prefills = shared_prefix_prefills(3, 4000, 200, block_tokens=16)
-    assert [prefill.computed_tokens for prefill in prefills] == [4200, 200, 200]
+def test_what_is_not_reused_is_computed() -> None:
+    assert prefill(4200, 4000, 16) == Prefill(4000, 200)
+    assert prefill(4200, 0, 16) == Prefill(0, 4200)
 
 
-def test_a_token_changed_at_the_front_reuses_nothing() -> None:
-    prefills = shared_prefix_prefills(3, 4000, 200, block_tokens=16, same_leading_tokens=0)
-    assert [prefill.reused_tokens for prefill in prefills] == [0, 0, 0]
+def test_without_a_cache_everything_is_computed() -> None:
+    assert prefill(4200, 4000, block_tokens=0) == Prefill(0, 4200)
 
 
 @pytest.mark.parametrize(("prompt", "block", "field"), [(0, 16, "prompt_tokens"), (10, 0, "block_tokens")])

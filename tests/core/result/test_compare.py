@@ -27,4 +27,4 @@ def test_a_column_a_run_and_a_row_a_step_that_any_of_them_has() -> None:
 
 
 def test_every_language_has_the_words() -> None:
-    assert side_by_side([result(), SINGLE], "zh-TW")[1][0] == "冷請求，有 LMCache"
+    assert side_by_side([result(), SINGLE], "zh-TW")[1][0] == "冷啟動，有 LMCache"
