@@ -188,7 +188,11 @@ def shown(result: Score, language: str) -> str:
 
     columns: tuple[Verdict | None, ...] = (None, *Verdict)
     lines = ["", words("inputs"), *(words(verdict) for verdict in Verdict)], ["---", *["---:"] * len(columns)]
-    rows = [[words(origin), *(str(result.count(verdict, origin)) for verdict in columns)] for origin in Origin]
+    rows = [
+        [words(origin), *(str(result.count(verdict, origin)) for verdict in columns)]
+        for origin in Origin
+        if result.count(origin=origin)
+    ]
     rows.append([words("together"), *(str(result.count(verdict)) for verdict in columns)])
     harms = {name: getattr(result, name) for name in ("false_works", "failing", "false_alarms", "good", "refused")}
     return "\n".join(["| " + " | ".join(row) + " |" for row in (*lines, *rows)] + ["", words("harm", **harms)])
