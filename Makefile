@@ -45,8 +45,9 @@ check: $(STAMP) ## formatting, lint and types
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy
 
-bench: look-bench $(STAMP) ## ratios, each measured in one run: our client against vLLM's own, the size command, diagnose against grep, the course against marimo's export
+bench: look-bench $(STAMP) ## the doctor's score, and ratios, each measured in one run: our client against vLLM's own, the size command, diagnose against grep, the course against marimo's export
 	@$(PY) -m lab setup
+	-@$(PY) -m bench.doctor
 	-@$(PY) -m bench.client
 	-@$(PY) -m bench.size
 	-@$(PY) -m bench.diagnose

@@ -1,1 +1,1 @@
-"""Ratios measured in one run: absolute times are noise on shared machines."""
+"""The doctor's score, and ratios measured in one run: absolute times are noise on shared machines."""

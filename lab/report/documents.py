@@ -36,6 +36,11 @@ def documented(name: str) -> str:
         "steps": _steps(runs, language),
         "parts": _parts(runs, language),
     }
+    return filled(name, blocks)
+
+
+def filled(name: str, blocks: dict[str, str]) -> str:
+    """A document as it should be with each block's lines."""
     document = (REPOSITORY / name).read_text(encoding="utf-8")
     return _BLOCK.sub(lambda match: f"{match[1]}{blocks[match[2]]}\n{match[3]}", document)
 

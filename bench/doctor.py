@@ -1,0 +1,218 @@
+"""How right is the doctor? Every case of tests/cases through lint or diagnose, against its right answer.
+
+usage: python -m bench.doctor [--write]    (--write: the score into docs/doctor.md and its translation)
+"""
+
+import contextlib
+import io
+import json
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from kvtiers.__main__ import main as kvtiers
+from kvtiers.words import text
+from lab.paths import REPOSITORY
+from lab.report.documents import filled
+
+CASES = REPOSITORY / "tests" / "cases"
+DOCUMENTS = {"docs/doctor.md": "en", "docs/doctor.zh-TW.md": "zh-TW"}
+WORKS = frozenset({"works", "works_unmeasured", "little_gain"})
+ALARMS = frozenset({"error", "warning"})
+REFUSED = 2
+
+
+class Verdict(StrEnum):
+    RIGHT = "right"
+    PARTLY = "partly"
+    WRONG = "wrong"
+
+
+class Origin(StrEnum):
+    """Whose inputs they are, by the table they stand in."""
+
+    OURS = "ours"
+    SHARED = "shared"
+    PUBLIC = "public"
+
+
+@dataclass(frozen=True)
+class Case:
+    """An input and its right answer; tests/cases/README.md says what each key means."""
+
+    origin: Origin
+    command: str
+    files: tuple[Path, ...]
+    source: str
+    right: str
+    want: tuple[str, ...] = ()
+    never: frozenset[str] = frozenset()
+    clean: bool = False
+    exit: int | None = None
+    says: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return " ".join(str(file.relative_to(REPOSITORY)) for file in self.files)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the doctor said: its exit status, the ids it reported with their severity, and all of its words."""
+
+    status: int
+    reported: frozenset[tuple[str, str]]
+    words: str
+
+    @property
+    def ids(self) -> frozenset[str]:
+        return frozenset(name for name, _ in self.reported)
+
+    @property
+    def alarms(self) -> frozenset[str]:
+        return frozenset(name for name, severity in self.reported if severity in ALARMS)
+
+
+def cases() -> list[Case]:
+    """Every case of every table."""
+    return [case for table in sorted(CASES.glob("*.toml")) for case in _read(table)]
+
+
+def _read(table: Path) -> Iterator[Case]:
+    origin = next((each for each in Origin if table.stem.startswith(each)), Origin.SHARED)
+    command = "lint" if "settings" in table.stem else "diagnose"
+    for entry in tomllib.loads(table.read_text(encoding="utf-8"))["case"]:
+        names = entry.pop("files", None) or [entry.pop("file")]
+        entry["want"], entry["says"] = tuple(entry.get("want", ())), tuple(entry.get("says", ()))
+        entry["never"] = frozenset(entry.get("never", ()))
+        yield Case(origin, command, tuple((CASES / name).resolve() for name in names), **entry)
+
+
+def ask(case: Case) -> Answer:
+    """The command's answer, in this process: its JSON for the ids, its text for the words."""
+    files = [str(file) for file in case.files]
+    status, words = _run([case.command, *files])
+    _, written = _run([case.command, "--json", *files])
+    words += written
+    for file in files:  # a file's name is no answer
+        words = words.replace(file, "")
+    return Answer(status, frozenset(_ids(written)), words)
+
+
+def _run(arguments: list[str]) -> tuple[int, str]:
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+        try:
+            status = kvtiers(arguments)
+        except Exception as error:  # a crash is an answer too: a wrong one
+            status = -1
+            print(f"{type(error).__name__}: {error}")
+    return status, output.getvalue()
+
+
+def _ids(written: str) -> Iterator[tuple[str, str]]:
+    """Of every finding and conclusion, wherever in the JSON it stands: id and severity."""
+    with contextlib.suppress(ValueError):  # a refusal is a line of text
+        decoder, rest = json.JSONDecoder(), written.strip()
+        while rest:
+            document, end = decoder.raw_decode(rest)
+            yield from _said(document)
+            rest = rest[end:].lstrip()
+
+
+def _said(node: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(node, dict) and "id" in node and "what" in node:
+        yield node["id"], node.get("severity", "")
+    for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from _said(inner)
+
+
+def missing(case: Case, answer: Answer) -> list[str]:
+    """What must be reported and said, and is not; ``a|b`` is met by either."""
+    words = answer.words.lower()
+    wanted = [want for want in case.want if not answer.ids & set(want.split("|"))]
+    return wanted + [says for says in case.says if not any(word.lower() in words for word in says.split("|"))]
+
+
+def judge(case: Case, answer: Answer) -> Verdict:
+    """Wrong where something false was said, partly where something true is missing; a refusal says nothing false."""
+    refused = answer.status == REFUSED and case.exit != REFUSED
+    false = case.never & answer.ids or (case.clean and answer.alarms)
+    if false or (case.exit is not None and answer.status != case.exit and not refused) or answer.status < 0:
+        return Verdict.WRONG
+    return Verdict.PARTLY if refused or missing(case, answer) else Verdict.RIGHT
+
+
+@dataclass(frozen=True)
+class Score:
+    """Of all cases: verdicts by origin, and the two ways to do harm."""
+
+    verdicts: Counter[tuple[Origin, Verdict]]
+    false_works: int
+    failing: int
+    false_alarms: int
+    refused: int
+    good: int
+
+    def count(self, verdict: Verdict | None = None, origin: Origin | None = None) -> int:
+        return sum(
+            number
+            for (its_origin, its_verdict), number in self.verdicts.items()
+            if verdict in (None, its_verdict) and origin in (None, its_origin)
+        )
+
+
+def score(answers: dict[Case, Answer]) -> Score:
+    good = [answer for case, answer in answers.items() if case.clean]
+    failing = [answer for case, answer in answers.items() if case.never >= WORKS]
+    return Score(
+        verdicts=Counter((case.origin, judge(case, answer)) for case, answer in answers.items()),
+        false_works=sum(bool(answer.ids & WORKS) for answer in failing),
+        failing=len(failing),
+        false_alarms=sum(bool(answer.alarms) for answer in good),
+        refused=sum(answer.status == REFUSED for answer in good),
+        good=len(good),
+    )
+
+
+def shown(result: Score, language: str) -> str:
+    """The score as a table of Markdown, and a line about harm."""
+
+    def words(key: str, **values: Any) -> str:
+        return text(f"score.{key}", language, values)
+
+    columns: tuple[Verdict | None, ...] = (None, *Verdict)
+    lines = ["", words("inputs"), *(words(verdict) for verdict in Verdict)], ["---", *["---:"] * len(columns)]
+    rows = [
+        [words(origin), *(str(result.count(verdict, origin)) for verdict in columns)]
+        for origin in Origin
+        if result.count(origin=origin)
+    ]
+    rows.append([words("together"), *(str(result.count(verdict)) for verdict in columns)])
+    harms = {name: getattr(result, name) for name in ("false_works", "failing", "false_alarms", "good", "refused")}
+    return "\n".join(["| " + " | ".join(row) + " |" for row in (*lines, *rows)] + ["", words("harm", **harms)])
+
+
+def main() -> int:
+    """Print what was not right, and the score; 1 where something false was said."""
+    answers = {case: ask(case) for case in cases()}
+    for case, answer in answers.items():
+        verdict = judge(case, answer)
+        if verdict is not Verdict.RIGHT:
+            said = ", ".join(sorted(answer.ids)) or "-"
+            print(f"{verdict}: {case.name}: exit {answer.status}, said {said}; missing: {missing(case, answer)}")
+    result = score(answers)
+    print(shown(result, "en"))
+    if "--write" in sys.argv[1:]:
+        for name, language in DOCUMENTS.items():
+            (REPOSITORY / name).write_text(filled(name, {"doctor": shown(result, language)}), encoding="utf-8")
+    return int(bool(result.false_works or result.false_alarms))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
