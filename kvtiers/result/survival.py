@@ -7,8 +7,12 @@ from enum import StrEnum
 from kvtiers.errors import KvtiersError
 from kvtiers.result.records import from_json, to_json
 from kvtiers.result.schema import Host, Versions
+from kvtiers.units import format_seconds
+from kvtiers.words import text
 
 SCHEMA = "kvtiers.lab-survival/1"
+COLUMNS = ("scenario", "expected", "came_back", "answer", "cold", "again", "met")
+_ANSWERS = {True: "same", False: "wrong", None: "changed"}
 
 
 class Scenario(StrEnum):
@@ -70,14 +74,14 @@ class Survival:
         return not self.problems and all(outcome.met for outcome in self.outcomes)
 
 
-def read_survival(text: str) -> Survival:
+def read_survival(content: str) -> Survival:
     """A result file's text, checked.
 
     Raises:
         KvtiersError: saying what is wrong with it.
     """
     try:
-        data = json.loads(text)
+        data = json.loads(content)
     except ValueError as error:
         raise KvtiersError(f"it is not JSON: {error}") from error
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
@@ -88,3 +92,29 @@ def read_survival(text: str) -> Survival:
 def dump(survival: Survival) -> str:
     """The result file's text."""
     return json.dumps(to_json(survival), indent=1, ensure_ascii=False) + "\n"
+
+
+def table(survival: Survival, language: str) -> list[list[str]]:
+    """Head and rows: what was expected beside what happened."""
+    head = [_say(f"column.{name}", language) for name in COLUMNS]
+    return [head, *(_row(outcome, language) for outcome in survival.outcomes)]
+
+
+def _row(outcome: Outcome, language: str) -> list[str]:
+    tiers = "+".join(tier for tier, tokens in (("L1", outcome.l1_tokens), ("L2", outcome.l2_tokens)) if tokens)
+    return [
+        _say(f"scenario.{outcome.scenario}", language),
+        f"{outcome.expected_tokens:,}",
+        f"{outcome.loaded_tokens:,} {tiers}".rstrip(),
+        _say(
+            f"answer.{'changed' if outcome.same_answer is None else 'same' if outcome.same_answer else 'wrong'}",
+            language,
+        ),
+        format_seconds(outcome.cold_s),
+        format_seconds(outcome.again_s),
+        _say("met.yes" if outcome.met else "met.no", language),
+    ]
+
+
+def _say(key: str, language: str) -> str:
+    return text(f"survive.{key}", language, {})

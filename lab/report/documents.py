@@ -8,6 +8,7 @@ import re
 from kvtiers.result.compare import WIRINGS, side_by_side
 from kvtiers.result.schema import Result, ReuseParts, read_result
 from kvtiers.result.steps import Arm, Step
+from kvtiers.result.survival import read_survival, table
 from kvtiers.units import format_seconds
 from kvtiers.words import text
 from lab.paths import REPOSITORY, RESULTS
@@ -35,6 +36,7 @@ def documented(name: str) -> str:
         "headline": _headline(runs[0], language),
         "steps": _steps(runs, language),
         "parts": _parts(runs, language),
+        "survive": _survive(language),
     }
     return filled(name, blocks)
 
@@ -51,9 +53,19 @@ def _headline(run: Result, language: str) -> str:
 
 
 def _steps(runs: list[Result], language: str) -> str:
-    head, *rows = side_by_side(runs, language)
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join([_setup(runs[0], language), "", *("| " + " | ".join(line) + " |" for line in lines)])
+    return f"{_setup(runs[0], language)}\n\n{_table(side_by_side(runs, language))}"
+
+
+def _survive(language: str) -> str:
+    run = read_survival((RESULTS / "reference" / "survive.json").read_text(encoding="utf-8"))
+    versions = {"vllm": run.versions.vllm, "lmcache": run.versions.lmcache, "date": run.created[:10]}
+    setup = text("survive.setup", language, {"cpu": run.machine.cpu, "cores": run.machine.cores, **versions})
+    return f"{setup}\n\n{_table(table(run, language))}"
+
+
+def _table(rows: list[list[str]]) -> str:
+    head, *others = rows
+    return "\n".join("| " + " | ".join(line) + " |" for line in [head, ["---"] * len(head), *others])
 
 
 def _parts(runs: list[Result], language: str) -> str:

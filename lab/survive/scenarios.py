@@ -74,7 +74,7 @@ def _engine_restart(stage: Stage, prompt: Prompt, files: set[Path]) -> Again:
 
 def _server_restart(stage: Stage, prompt: Prompt, files: set[Path]) -> Again:
     stage.start_server()
-    stage.await_registration()
+    stage.await_recovery()
     stage.first.push_out()
     return _whole(stage, prompt, stage.first)
 

@@ -76,10 +76,13 @@ class Engine:
         completion = self._client.complete(prompt, self._stage.wanted.knobs.max_tokens, request_id)
         moved, _ = await_deltas(self._client, engine_totals)
 
+        if moved.external_hits == 0:
+            return Answer(completion, 0, 0, 0)
+
         def counted() -> bool:
             return cache.totals().get(_LOOKUPS, 0.0) > cache_totals.get(_LOOKUPS, 0.0)
 
-        self._stage.wait(counted, "LMCache's server never counted a lookup: does the engine use it?")
+        self._stage.wait(counted, "LMCache's server never counted the lookup of what the engine loaded")
         now = cache.totals()
         l1, l2 = (int(now.get(name, 0.0) - cache_totals.get(name, 0.0)) for name in (_L1_HITS, _L2_HITS))
         return Answer(completion, moved.external_hits, l1, l2)
@@ -139,14 +142,14 @@ class Stage:
         """Wait until all that was stored lies on the drive too."""
         self.cache.await_idle(self.server.check)
 
-    def await_registration(self) -> None:
-        """An engine that lost its server comes back by itself, some heartbeats later."""
+    def await_recovery(self) -> None:
+        """An engine that lost its server uses the new one some heartbeats later, by itself; until then it computes."""
 
-        def registered() -> bool:
-            status = self.cache.status()
-            return bool(status["registered_gpu_ids"] or status["registered_non_cuda_instance_ids"])
+        def looked_up() -> bool:
+            self.first.ask(self.document(f"probe {self.next_number()}", self.wanted.knobs.chunk_tokens))
+            return self.cache.totals().get(_LOOKUPS, 0.0) > 0
 
-        self.wait(registered, "the engine did not come back to LMCache's server")
+        self.wait(looked_up, "the engine did not come back to LMCache's server")
 
     def files(self) -> set[Path]:
         """Chunk files of LMCache's server."""

@@ -9,6 +9,7 @@ from kvtiers.model.naive import compare
 from kvtiers.model.public import public_models
 from kvtiers.result.compare import WIRINGS, side_by_side
 from kvtiers.result.schema import Result, read_result
+from kvtiers.result.survival import read_survival, table
 from kvtiers.settings.version_pairs import known_pairs
 from kvtiers.units import format_bytes, format_seconds
 from kvtiers.words import text
@@ -25,6 +26,7 @@ def tables(results: Path, words: Mapping[str, str], language: str) -> dict[str, 
         "kv-comparison": partial(_comparison, words),
         "lab-steps": lambda: _steps(_read(results, "cpu-tiny"), words, language),
         "lab-wirings": lambda: _wirings(results, language),
+        "lab-survive": lambda: _survive(results, language),
     }
 
 
@@ -45,6 +47,11 @@ def _read(results: Path, name: str) -> Result:
 
 def _wirings(results: Path, language: str) -> str:
     heads, *rows = side_by_side([_read(results, name) for name in WIRINGS], language)
+    return _table(heads, rows)
+
+
+def _survive(results: Path, language: str) -> str:
+    heads, *rows = table(read_survival((results / "survive.json").read_text(encoding="utf-8")), language)
     return _table(heads, rows)
 
 

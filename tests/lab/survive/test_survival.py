@@ -7,9 +7,8 @@ import pytest
 
 from kvtiers.errors import KvtiersError
 from kvtiers.result.schema import Host, Versions
-from kvtiers.result.survival import SCHEMA, Outcome, Scenario, Survival, dump, read_survival
+from kvtiers.result.survival import COLUMNS, SCHEMA, Outcome, Scenario, Survival, dump, read_survival, table
 from kvtiers.words import LANGUAGES
-from lab.survive.report import COLUMNS, table
 from lab.survive.scenarios import HAPPENS
 
 FOUND = Outcome(Scenario.BOTH_RESTART, 1330, 1280, True, 1280, 0, 1280, True, 0.9, 0.1)
