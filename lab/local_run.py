@@ -30,7 +30,7 @@ from lab.measure.client import Client
 from lab.measure.documents import Document, TokenSource, ordinary_ids, read_documents
 from lab.measure.scenarios import Experiment, Target
 from lab.paths import LOGS, portable
-from lab.report.outcome import DriveSpeed, Outcome, assemble, collect, settings, versions
+from lab.report.outcome import Outcome, assemble, collect, settings, versions
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,6 @@ def run_local(wanted: LocalRun) -> Result:
     outcome = Outcome()
     with _stage(wanted, pool) as stage:
         processes = _run_lives(wanted, pool, stage, experiment, outcome)
-        drive = _drive(wanted, stage.chunk_files)
     return assemble(
         outcome,
         mode=Mode(preset.engine),
@@ -77,7 +76,6 @@ def run_local(wanted: LocalRun) -> Result:
             l1_gib=stage.storage.l1_gib if wanted.lmcache_mode is LMCacheMode.MP else None,
         ),
         processes=processes,
-        drive=drive,
     )
 
 
@@ -115,13 +113,6 @@ def _run_lives(
         if outcome.problems:
             break
     return processes
-
-
-def _drive(wanted: LocalRun, chunk_files: ChunkFiles) -> DriveSpeed | None:
-    if wanted.drive_gb_per_s:
-        return DriveSpeed(wanted.drive_gb_per_s, "given")
-    bandwidth = chunk_files.read_gb_per_s()
-    return DriveSpeed(bandwidth, "this run's chunk files, read back with direct IO") if bandwidth else None
 
 
 def _process_run(process: Process) -> ProcessRun:

@@ -23,11 +23,7 @@ def test_the_reference_run_is_valid_and_its_summary_follows_from_its_samples() -
     assert result.valid
     assert result.mode is Mode.CPU
     assert result.machine.gpu == ""
-    ceiling = result.summary.ceiling
-    assert ceiling is not None
-    assert result.summary == summarize(
-        result.samples, "seeded", result.model.kv_bytes_per_token, ceiling.drive_gb_per_s, ceiling.drive_source
-    )
+    assert result.summary == summarize(result.samples, "seeded")
 
 
 def test_every_step_of_the_server_is_in_the_reference_run() -> None:

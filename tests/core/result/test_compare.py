@@ -6,12 +6,12 @@ from kvtiers.result.compare import side_by_side
 from kvtiers.result.steps import Arm, Step
 from kvtiers.result.summary import summarize
 from kvtiers.settings.version_pairs import LMCacheMode
-from tests.core.builders import KV_BYTES, result, sample
+from tests.core.builders import result, sample
 
 SINGLE = replace(
     result(),
     lmcache_mode=LMCacheMode.IN_PROCESS,
-    summaries=(summarize([sample(Arm.LMCACHE, Step.COLD, 12.4)], "seeded", KV_BYTES),),
+    summaries=(summarize([sample(Arm.LMCACHE, Step.COLD, 12.4)], "seeded"),),
 )
 
 
@@ -27,4 +27,4 @@ def test_a_column_a_run_and_a_row_a_step_that_any_of_them_has() -> None:
 
 
 def test_every_language_has_the_words() -> None:
-    assert side_by_side([result(), SINGLE], "zh-TW")[1][0] == "冷請求，有 LMCache"
+    assert side_by_side([result(), SINGLE], "zh-TW")[1][0] == "冷啟動，有 LMCache"
