@@ -10,7 +10,7 @@ MIB = 1024**2
 GIB = 1024**3
 GB = 10**9
 
-_BINARY = (("TiB", 1024**4), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB))
+_BINARY = (("PiB", 1024**5), ("TiB", 1024**4), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB))
 # Name, seconds in one, and from how many seconds on.
 _TIMES = (("h", 3600.0, 7200.0), ("min", 60.0, 1200.0), ("s", 1.0, 1.0), ("ms", 1e-3, 1e-3), ("µs", 1e-6, 1e-6))
 
@@ -41,6 +41,10 @@ def format_seconds(time_s: float) -> str:
 
 def format_times(ratio: float) -> str:
     """How many times, for people: ``format_times(11.44) == "11.4x"``."""
+    if abs(ratio) >= 10_000:
+        return f"{format_count(ratio)}x"
+    if 0 < ratio < 0.001:
+        return "< 0.001x"
     magnitude = abs(ratio)
     decimals = 3 if magnitude < 0.1 else 2 if magnitude < 2 else 1 if magnitude < 100 else 0
     return f"{_no_zeros(f'{ratio:,.{decimals}f}')}x"

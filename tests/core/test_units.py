@@ -14,7 +14,7 @@ from kvtiers.units import GB, GIB, format_bytes, format_count, format_seconds, f
         (131072, "128 KiB"),
         (16 * GIB, "16 GiB"),
         (1.5 * GIB, "1.5 GiB"),
-        (2**50, "1,024 TiB"),
+        (2**50, "1 PiB"),
     ],
 )
 def test_sizes_are_binary_and_short(size_bytes: float, text: str) -> None:
@@ -43,7 +43,16 @@ def test_counts_are_in_thousands_and_millions(count: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ratio", "text"), [(11.44, "11.4x"), (1.049, "1.05x"), (1, "1x"), (0.0119, "0.012x"), (1029.6, "1,030x")]
+    ("ratio", "text"),
+    [
+        (11.44, "11.4x"),
+        (1.049, "1.05x"),
+        (1, "1x"),
+        (0.0119, "0.012x"),
+        (1029.6, "1,030x"),
+        (1e7, "10Mx"),
+        (1e-7, "< 0.001x"),
+    ],
 )
 def test_ratios_have_no_exponent(ratio: float, text: str) -> None:
     assert format_times(ratio) == text

@@ -19,7 +19,7 @@ def test_memory_and_the_root_are_no_drives(tmp_path: Path) -> None:
 
 
 def test_a_drive_without_room_is_refused_before_anything_starts(tmp_path: Path) -> None:
-    with pytest.raises(LabError, match="the run writes about 1,024 TiB of KV"):
+    with pytest.raises(LabError, match="the run writes about 1 PiB of KV"):
         check_cache_root(tmp_path, 2**50)
 
 
