@@ -172,8 +172,8 @@ def _(LANGUAGE, result, say):
         words(f"step.{parts.step}", LANGUAGE, {}): [parts.prefetch_s, parts.retrieve_s, parts.prefill_s, parts.rest_s]
         for parts in result.summary.reuse_parts
     }
-    _in_words = "; ".join(
-        f"{step}: " + ", ".join(f"{name} {format_seconds(part)}" for name, part in zip(_names, bar, strict=True))
+    _in_words = " · ".join(
+        " / ".join([step, *(f"{name} {format_seconds(part)}" for name, part in zip(_names, bar, strict=True))])
         for step, bar in _bars.items()
     )
     _chart = charts.stacked_bars(_bars, _names, charts.Axis("TTFT", format_seconds), _in_words)
@@ -183,7 +183,7 @@ def _(LANGUAGE, result, say):
         if parts.drive_share is not None
     ]
     _title = say.md("## Where the time of a reuse went", "## 重用的時間花在哪裡")
-    mo.vstack([_title, _chart, *map(mo.plain_text, _faster)])
+    mo.vstack([_title, _chart, *map(mo.md, _faster)])
     return
 
 

@@ -109,14 +109,14 @@ def _(cpu_gb_per_s, optimizer_place, ram_gib, ssd_gb_per_s, training, vram_gib, 
 
 @app.cell
 def _(by_tier, overfull, room_bytes, say, tier_names):
-    fits, too_large = say("fits", "放得下"), say("too large", "放不下")
+    fits, too_large = say(": fits", "：放得下"), say(": too large", "：放不下")
     _says = [
-        f"{format_bytes(kept.total_bytes)} / {format_bytes(room_bytes[tier])}: {too_large if tier in overfull else fits}"
+        f"{format_bytes(kept.total_bytes)} / {format_bytes(room_bytes[tier])}{too_large if tier in overfull else fits}"
         if tier in room_bytes
         else format_bytes(kept.total_bytes)
         for tier, kept in by_tier.items()
     ]
-    _in_words = "; ".join(f"{tier_names[tier]} {said}" for tier, said in zip(by_tier, _says, strict=True))
+    _in_words = " · ".join(f"{tier_names[tier]} {said}" for tier, said in zip(by_tier, _says, strict=True))
     charts.stacked_bars(
         {
             tier_names[tier]: (kept.weights_bytes, kept.gradients_bytes, kept.optimizer_bytes)

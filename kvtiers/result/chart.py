@@ -41,7 +41,7 @@ def steps_chart(result: Result, language: str) -> charts.Chart:
         bars,
         [text(f"arm.{arm}", language, {}) for arm in Arm],
         charts.Axis(text("chart.spread", language, {}), format_seconds),
-        text("chart.steps", language, {"steps": "; ".join(told)}),
+        text("chart.steps", language, {"steps": " · ".join(told)}),
         text("chart.reference", language, {"date": reference.created}) if comparable else "",
     )
 
@@ -52,13 +52,13 @@ def lengths_chart(runs: tuple[ReferenceRun, ...], language: str) -> charts.Chart
         text(f"step.{step}", language, {}): [run.ttft[Arm.LMCACHE, step].median_s for run in runs]
         for step in (Step.COLD, Step.CPU_HIT, Step.SSD_REUSE)
     }
-    told = "; ".join(f"{name} {', '.join(map(format_seconds, times_s))}" for name, times_s in medians.items())
+    told = " · ".join(f"{name} {' / '.join(map(format_seconds, times_s))}" for name, times_s in medians.items())
     return charts.lines(
         [run.tokens for run in runs],
         medians,
         charts.Axis(text("chart.length", language, {}), format_count),
         charts.Axis(text("chart.median", language, {}), format_seconds, log=True),
-        text("chart.lengths", language, {"steps": told, "lengths": ", ".join(f"{run.tokens:,}" for run in runs)}),
+        text("chart.lengths", language, {"steps": told, "lengths": " / ".join(f"{run.tokens:,}" for run in runs)}),
     )
 
 

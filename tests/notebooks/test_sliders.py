@@ -24,7 +24,7 @@ CORNERS: dict[str, Callable[[int], int]] = {
 }
 
 
-def ends(control: Any) -> tuple[float, float] | None:
+def ends(control: Any) -> tuple[Any, Any] | None:
     """The smallest and largest value of a slider or number field."""
     return (control.start, control.stop) if isinstance(control, (mo.ui.slider, mo.ui.number)) else None
 
