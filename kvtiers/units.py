@@ -10,8 +10,9 @@ MIB = 1024**2
 GIB = 1024**3
 GB = 10**9
 
-_BINARY = (("TiB", 1024**4), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB))
-_SECONDS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6))
+_BINARY = (("PiB", 1024**5), ("TiB", 1024**4), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB))
+# Name, seconds in one, and from how many seconds on.
+_TIMES = (("h", 3600.0, 7200.0), ("min", 60.0, 1200.0), ("s", 1.0, 1.0), ("ms", 1e-3, 1e-3), ("µs", 1e-6, 1e-6))
 
 
 def format_bytes(size_bytes: float) -> str:
@@ -32,10 +33,21 @@ def format_count(count: float) -> str:
 
 def format_seconds(time_s: float) -> str:
     """A duration for people: ``format_seconds(0.0193) == "19.3 ms"``."""
-    for name, factor in _SECONDS:
-        if abs(time_s) >= factor:
+    for name, factor, least in _TIMES:
+        if abs(time_s) >= least:
             return f"{_three_digits(time_s / factor)} {name}"
     return "0 s" if time_s == 0 else f"{time_s / 1e-6:.2f} µs"
+
+
+def format_times(ratio: float) -> str:
+    """How many times, for people: ``format_times(11.44) == "11.4x"``."""
+    if abs(ratio) >= 10_000:
+        return f"{format_count(ratio)}x"
+    if 0 < ratio < 0.001:
+        return "< 0.001x"
+    magnitude = abs(ratio)
+    decimals = 3 if magnitude < 0.1 else 2 if magnitude < 2 else 1 if magnitude < 100 else 0
+    return f"{_no_zeros(f'{ratio:,.{decimals}f}')}x"
 
 
 def positive(name: str, value: float) -> float:
@@ -53,5 +65,8 @@ def _three_digits(value: float) -> str:
     """Three significant digits, no exponent, no trailing zeros after the point."""
     magnitude = abs(value)
     decimals = 2 if magnitude < 10 else 1 if magnitude < 100 else 0
-    text = f"{value:,.{decimals}f}"
+    return _no_zeros(f"{value:,.{decimals}f}")
+
+
+def _no_zeros(text: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -18,7 +18,7 @@ from kvtiers.result import schema
 from kvtiers.result.schema import Result, read_result
 from kvtiers.result.survival import dump
 from kvtiers.settings.version_pairs import LMCacheMode
-from kvtiers.units import format_bytes, positive
+from kvtiers.units import format_bytes
 from lab.engines.install import set_up
 from lab.engines.presets import PRESETS, choose
 from lab.errors import LabError
@@ -106,7 +106,6 @@ def run(
     wiring: Wiring = LMCacheMode.MP,
     known_bad: KnownBad = False,
     cache_dir: Annotated[Path, typer.Option(help="On the drive under test.")] = DEFAULT_CACHE_ROOT,
-    drive_gb_per_s: Annotated[float | None, typer.Option(help="Read bandwidth you measured, for the ceiling.")] = None,
     port: Port = None,
     start_timeout: StartTimeout = DEFAULT_START_TIMEOUT_S,
     url: Annotated[str | None, typer.Option(help="Measure a server that is already running.")] = None,
@@ -128,8 +127,6 @@ def run(
         restart=restart,
     )
     documents = tuple(document or ())
-    if drive_gb_per_s is not None:
-        positive("--drive-gb-per-s", drive_gb_per_s)
     if url is not None:
         if preset or model or dry_run_only or page_cache or restart:
             raise LabError(_AS_IT_IS)
@@ -146,7 +143,6 @@ def run(
         cache_root=cache_dir,
         port=port,
         start_timeout_s=start_timeout,
-        drive_gb_per_s=drive_gb_per_s,
         lmcache_mode=wiring,
         known_bad=known_bad,
     )

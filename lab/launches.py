@@ -42,7 +42,6 @@ class LocalRun:
     cache_root: Path = DEFAULT_CACHE_ROOT
     port: int | None = None
     start_timeout_s: float = DEFAULT_START_TIMEOUT_S
-    drive_gb_per_s: float | None = None
     lmcache_mode: LMCacheMode = LMCacheMode.MP
     known_bad: bool = False
 

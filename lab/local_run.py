@@ -30,7 +30,7 @@ from lab.measure.client import Client
 from lab.measure.documents import Document, TokenSource, ordinary_ids, read_documents
 from lab.measure.scenarios import Experiment, Target
 from lab.paths import LOGS, portable
-from lab.report.outcome import DriveSpeed, Outcome, assemble, collect, settings, versions
+from lab.report.outcome import Outcome, assemble, collect, settings, versions
 from lab.run_directory import alone, run_directory
 
 
@@ -60,7 +60,6 @@ def run_local(wanted: LocalRun) -> Result:
     outcome = Outcome()
     with alone(), _stage(wanted, pool) as stage:
         processes = _run_lives(wanted, pool, stage, experiment, outcome)
-        drive = _drive(wanted, stage.chunk_files)
     return assemble(
         outcome,
         mode=Mode(preset.engine),
@@ -78,7 +77,6 @@ def run_local(wanted: LocalRun) -> Result:
             l1_gib=stage.storage.l1_gib if wanted.lmcache_mode is LMCacheMode.MP else None,
         ),
         processes=processes,
-        drive=drive,
     )
 
 
@@ -116,13 +114,6 @@ def _run_lives(
         if outcome.problems:
             break
     return processes
-
-
-def _drive(wanted: LocalRun, chunk_files: ChunkFiles) -> DriveSpeed | None:
-    if wanted.drive_gb_per_s:
-        return DriveSpeed(wanted.drive_gb_per_s, "given")
-    bandwidth = chunk_files.read_gb_per_s()
-    return DriveSpeed(bandwidth, "this run's chunk files, read back with direct IO") if bandwidth else None
 
 
 def _process_run(process: Process) -> ProcessRun:

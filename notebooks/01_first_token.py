@@ -152,6 +152,10 @@ def _(prefills, prefix_tokens, say):
             f"Tokens reused and computed for three requests; {computed_tokens} tokens are computed in all.",
             f"三個請求各自重用與計算的 token 數，一共計算 {computed_tokens} 個 token。",
         ),
+        says=[
+            say(f"{format_count(request.computed_tokens)} computed", f"計算 {format_count(request.computed_tokens)}")
+            for request in requests
+        ],
     )
     return computed_tokens, requests
 
@@ -194,7 +198,11 @@ def _(prefill_tokens_per_s, prefills, prefix_tokens, say, ttft_s):
             f"TTFT grows with the prefix: {format_seconds(ttft_s[0])} for request 1, {format_seconds(ttft_s[2])} for request 3 at {prefix_tokens.value} tokens.",
             f"TTFT 隨前綴變長：前綴 {prefix_tokens.value} 個 token 時，請求 1 要 {format_seconds(ttft_s[0])}，請求 3 要 {format_seconds(ttft_s[2])}。",
         ),
-        here=(prefix_tokens.value, ttft_s[0], say("you are here", "你在這裡")),
+        here=(
+            prefix_tokens.value,
+            ttft_s[0],
+            say(f"you: {format_seconds(ttft_s[0])}", f"你：{format_seconds(ttft_s[0])}"),
+        ),
     )
     return
 

@@ -19,9 +19,12 @@ with app.setup:
     import marimo as mo
 
     from kvtiers import charts
-    from kvtiers.ledger.costs import TtftCurve, load_s, recompute_s, reuse_ttft_s, worthwhile_from_tokens
+    from kvtiers.ledger import costs
     from kvtiers.notebook import figures, speaker
-    from kvtiers.units import KIB, format_bytes, format_count, format_seconds
+    from kvtiers.result.chart import lengths_chart, lengths_text
+    from kvtiers.result.reference import reference_run
+    from kvtiers.result.steps import Step
+    from kvtiers.units import KIB, format_bytes, format_count, format_seconds, format_times
 
 
 @app.cell(hide_code=True)
@@ -50,10 +53,13 @@ def _(say):
 
 @app.cell
 def _(say):
-    _rates = [500, 1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000]
+    rates = [500, 1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000]
     _sizes = [size * KIB for size in (36, 64, 112, 128, 144, 320)]
     prefill_tokens_per_s = say.slider(
-        "Prefill throughput (tokens/s)", "Prefill（預填充）吞吐量（token/s）", steps=_rates, value=4000
+        "Prefill throughput (tokens/s)",
+        "Prefill（預填充）吞吐量（token/s）",
+        steps=rates,
+        value=costs.ASSUMED_PREFILL_TOKENS_PER_S,
     )
     kv_bytes = say.dropdown(
         "KV per token", "每個 token 的 KV", {format_bytes(size): size for size in _sizes}, value="128 KiB"
@@ -61,19 +67,24 @@ def _(say):
     cpu_gb_per_s = say.slider("CPU RAM bandwidth (GB/s)", "CPU 記憶體頻寬（GB/s）", 10, 200, 10, value=50)
     ssd_gb_per_s = say.slider("SSD bandwidth (GB/s)", "SSD 頻寬（GB/s）", 0.5, 14, 0.5, value=6)
     mo.vstack([prefill_tokens_per_s, kv_bytes, cpu_gb_per_s, ssd_gb_per_s])
-    return cpu_gb_per_s, kv_bytes, prefill_tokens_per_s, ssd_gb_per_s
+    return cpu_gb_per_s, kv_bytes, prefill_tokens_per_s, rates, ssd_gb_per_s
 
 
 @app.cell
 def _(cpu_gb_per_s, kv_bytes, prefill_tokens_per_s, ssd_gb_per_s, say):
     def times_s(tokens):
-        loads_s = (load_s(tokens, kv_bytes.value, tier.value) for tier in (cpu_gb_per_s, ssd_gb_per_s))
-        return recompute_s(tokens, prefill_tokens_per_s.value), *loads_s
+        loads_s = (costs.load_s(tokens, kv_bytes.value, tier.value) for tier in (cpu_gb_per_s, ssd_gb_per_s))
+        return costs.recompute_s(tokens, prefill_tokens_per_s.value), *loads_s
 
     lengths = range(0, 32001, 1000)
-    at_10k_s = times_s(10_000)
-    _recompute, _cpu, _ssd = map(format_seconds, at_10k_s)
-    names = say("recompute", "重算"), say("load from CPU RAM", "從 CPU 記憶體載回"), say("load from SSD", "從 SSD 載回")
+    _at_10k_s = times_s(10_000)
+    _recompute, _cpu, _ssd = map(format_seconds, _at_10k_s)
+    saved_s = _at_10k_s[0] - _at_10k_s[2]
+    _saved = format_seconds(abs(saved_s))
+    _gap = say(f"SSD: at 10k you save {_saved}", f"SSD：10k 時省下 {_saved}")
+    if saved_s < 0:
+        _gap = say(f"SSD: at 10k you lose {_saved}", f"SSD：10k 時反而多花 {_saved}")
+    names = say("recompute", "重算"), say("load from CPU RAM", "從 CPU 記憶體 載回"), say("load from SSD", "從 SSD 載回")
     charts.lines(
         lengths,
         dict(zip(names, zip(*map(times_s, lengths), strict=True), strict=True)),
@@ -83,8 +94,9 @@ def _(cpu_gb_per_s, kv_bytes, prefill_tokens_per_s, ssd_gb_per_s, say):
             f"At 10k tokens: recompute {_recompute}, load from CPU RAM {_cpu}, from SSD {_ssd}.",
             f"10k 個 token 時：重算 {_recompute}，從 CPU 記憶體載回 {_cpu}，從 SSD 載回 {_ssd}。",
         ),
+        gap=charts.Gap(names[0], names[2], 10_000, _gap),
     )
-    return at_10k_s, lengths
+    return lengths, saved_s
 
 
 @app.cell(hide_code=True)
@@ -110,42 +122,36 @@ def _():
 
 
 @app.cell
-def _(at_10k_s, break_even, ceiling_speedup, kv_bytes, prefill_tokens_per_s, say, ssd_gb_per_s):
+def _(break_even, ceiling_speedup, cpu_gb_per_s, kv_bytes, prefill_tokens_per_s, rates, say, ssd_gb_per_s):
     ceiling = ceiling_speedup(prefill_tokens_per_s.value, kv_bytes.value, ssd_gb_per_s.value)
     break_even_rate = break_even(kv_bytes.value, ssd_gb_per_s.value)
-    _recompute_s, _cpu_s, _ssd_s = at_10k_s
-    saved_s = _recompute_s - _ssd_s
-    _rate, _from_cpu = format_count(break_even_rate), format_seconds(_recompute_s - _cpu_s)
-    _beside = say(f"SSD; from CPU RAM {_from_cpu}", f"SSD；從 CPU 記憶體則省下 {_from_cpu}")
-    _anywhere = say("SSD; whatever the prefix length", "SSD；與前綴長度無關")
-    _beyond = say("faster prefill than this beats the SSD", "prefill 比這更快，就贏過 SSD")
-    figures(
-        (format_seconds(saved_s), say("Saved at 10k tokens", "10k token 省下"), _beside),
-        (f"{ceiling:.1f}x", say("Ceiling speedup", "加速上限"), _anywhere),
-        (say(f"{_rate} tokens/s", f"{_rate} token/s"), say("Break-even prefill", "損益平衡的 prefill"), _beyond),
+    _rate, _you = format_count(break_even_rate), format_times(ceiling)
+    _figures = figures(
+        (_you, say("Ceiling speedup", "加速上限"), say("SSD, at any length", "SSD，與前綴長度無關")),
+        (
+            say(f"{_rate} tokens/s", f"{_rate} token/s"),
+            say("Break-even prefill", "損益平衡的 prefill"),
+            say("faster prefill than this beats the SSD", "prefill 比這更快，就贏過 SSD"),
+        ),
     )
-    return break_even_rate, ceiling, saved_s
-
-
-@app.cell
-def _(break_even_rate, ceiling, ceiling_speedup, cpu_gb_per_s, kv_bytes, prefill_tokens_per_s, say, ssd_gb_per_s):
-    _rates, _rate = prefill_tokens_per_s.steps, format_count(break_even_rate)
-    charts.lines(
-        _rates,
+    _chart = charts.lines(
+        rates,
         {
-            name: [ceiling_speedup(rate, kv_bytes.value, bandwidth.value) for rate in _rates]
-            for name, bandwidth in (("SSD", ssd_gb_per_s), (say("CPU RAM", "CPU 記憶體"), cpu_gb_per_s))
+            name: [ceiling_speedup(rate, kv_bytes.value, bandwidth.value) for rate in rates]
+            for name, bandwidth in (("SSD", ssd_gb_per_s), ("CPU RAM", cpu_gb_per_s))
         },
         charts.Axis(say("prefill throughput (tokens/s)", "prefill 吞吐量（token/s）"), format_count, log=True),
-        charts.Axis(say("ceiling speedup", "加速上限"), lambda speedup: f"{speedup:g}x", log=True),
+        charts.Axis(say("ceiling speedup", "加速上限"), format_times, log=True),
         say(
-            f"The ceiling falls as prefill gets faster; with SSD it is {ceiling:.1f}x here and 1x at {_rate} tokens/s.",
-            f"Prefill 越快，上限越低；以 SSD 來說，此處為 {ceiling:.1f}x，到 {_rate} token/s 時為 1x。",
+            f"The ceiling falls as prefill gets faster; with SSD it is {_you} here and 1x at {_rate} tokens/s.",
+            f"Prefill 越快，上限越低；以 SSD 來說，此處為 {_you}，到 {_rate} token/s 時為 1x。",
         ),
-        here=(prefill_tokens_per_s.value, ceiling, say("you are here", "你在這裡")),
+        here=(prefill_tokens_per_s.value, ceiling, say(f"you: {_you}", f"你：{_you}")),
+        level=(1, say("1x: no gain below", "1x：以下沒有好處")),
         marks={say(f"SSD break-even, {_rate} tokens/s", f"SSD 的損益平衡點，{_rate} token/s"): [break_even_rate]},
     )
-    return
+    mo.vstack([_figures, _chart])
+    return break_even_rate, ceiling
 
 
 @app.cell(hide_code=True)
@@ -155,16 +161,13 @@ def _(say):
         ## The same with fixed costs and the square
 
         Nothing real is a straight line. Attention adds a term in n², each side has a fixed cost, and the tokens that no
-        full chunk covers are computed again over the whole context.
-
-        The lab's profile: 27M-parameter model, 2 CPU cores, vLLM 0.32.0 + LMCache 0.5.6, November 2026.
+        full chunk covers are computed again over the whole context. The sliders start at an estimate for an 8B-class
+        model on one GPU.
         """,
         """
         ## 加上固定成本與平方項
 
-        現實裡沒有直線。注意力多出一個 n² 項，兩邊都有固定成本，而不足一個完整 chunk 的 token 要在整段上下文之上重算。
-
-        實驗室的數值：2,700 萬參數模型、2 個 CPU 核心、vLLM 0.32.0 + LMCache 0.5.6，2026 年 11 月。
+        現實裡沒有直線。注意力多出一個 n² 項，兩邊都有固定成本，而不足一個完整 chunk 的 token 要在整段上下文之上重算。滑桿從 8B 等級模型、單一 GPU 的估計值開始。
         """,
     )
     return
@@ -172,28 +175,14 @@ def _(say):
 
 @app.cell
 def _(say):
-    _profiles = {
-        say("measured in this project's lab", "本專案實驗室實測"): (46, 1010, 386, 50, 18.8, 50),
-        say("estimated: 8B-class, one GPU", "估計：8B 等級、單一 GPU"): (20, 250, 4, 45, 21.8, 50),
-    }
-    profile = say.dropdown("Start from", "從哪組數字開始", _profiles)
-    profile
-    return (profile,)
-
-
-@app.cell
-def _(profile, say):
-    _fixed, _linear, _square, _load_fixed, _load_linear, _tail = profile.value
     curve = mo.ui.dictionary(
         {
-            "cold_fixed": say.slider("Cold: fixed (ms)", "冷啟動：固定（ms）", 0, 500, value=_fixed),
-            "cold_linear": say.slider("Cold: per token (µs)", "冷啟動：每個 token（µs）", 0, 2000, 10, value=_linear),
-            "cold_square": say.slider("Cold: per token² (ns)", "冷啟動：每 token²（ns）", 0, 1000, value=_square),
-            "load_fixed": say.slider("Load: fixed (ms)", "載回：固定（ms）", 0, 500, value=_load_fixed),
-            "load_linear": say.slider(
-                "Load: per token (µs)", "載回：每個 token（µs）", 0, 200, 0.1, value=_load_linear
-            ),
-            "tail": say.slider("Tail that is recomputed (tokens)", "要重算的尾段（token）", 0, 500, 10, value=_tail),
+            "cold_fixed": say.slider("Cold: fixed (ms)", "冷啟動：固定（ms）", 0, 500, value=20),
+            "cold_linear": say.slider("Cold: per token (µs)", "冷啟動：每個 token（µs）", 0, 2000, 10, value=250),
+            "cold_square": say.slider("Cold: per token² (ns)", "冷啟動：每 token²（ns）", 0, 1000, value=4),
+            "load_fixed": say.slider("Load: fixed (ms)", "載回：固定（ms）", 0, 500, value=45),
+            "load_linear": say.slider("Load: per token (µs)", "載回：每個 token（µs）", 0, 200, 0.1, value=21.8),
+            "tail": say.slider("Tail that is recomputed (tokens)", "要重算的尾段（token）", 0, 500, 10, value=50),
         }
     )
     mo.vstack(curve.elements.values())
@@ -203,19 +192,19 @@ def _(profile, say):
 @app.cell
 def _(curve, lengths, say):
     _set = curve.value
-    cold = TtftCurve(_set["cold_fixed"] / 1e3, _set["cold_linear"] / 1e6, _set["cold_square"] / 1e9)
-    load = TtftCurve(_set["load_fixed"] / 1e3, _set["load_linear"] / 1e6)
+    cold = costs.TtftCurve(_set["cold_fixed"] / 1e3, _set["cold_linear"] / 1e6, _set["cold_square"] / 1e9)
+    load = costs.TtftCurve(_set["load_fixed"] / 1e3, _set["load_linear"] / 1e6)
 
     def reuse_s(tokens):
-        return reuse_ttft_s(cold, load, tokens, curve.value["tail"])
+        return costs.reuse_ttft_s(cold, load, tokens, curve.value["tail"])
 
     _recompute, _reuse = format_seconds(cold.ttft_s(8000)), format_seconds(reuse_s(8000))
+    _names = say("recompute", "重算"), say("load from SSD, then the tail", "從 SSD 載回，再算尾段")
     charts.lines(
         lengths[:9],
-        {
-            say("recompute", "重算"): list(map(cold.ttft_s, lengths[:9])),
-            say("load from SSD, then the tail", "從 SSD 載回，再算尾段"): list(map(reuse_s, lengths[:9])),
-        },
+        dict(
+            zip(_names, ([time_s(length) for length in lengths[:9]] for time_s in (cold.ttft_s, reuse_s)), strict=True)
+        ),
         charts.Axis(say("prefix (tokens)", "前綴（token）"), format_count),
         charts.Axis(say("time", "時間"), format_seconds),
         say(
@@ -228,15 +217,29 @@ def _(curve, lengths, say):
 
 @app.cell
 def _(cold, load, reuse_s, say):
-    _tokens = worthwhile_from_tokens(cold, load)
+    from_tokens = costs.worthwhile_from_tokens(cold, load)
+    _chunk = costs.CHUNK_TOKENS
+    _why = say(f"in chunks of {_chunk}: nothing shorter is stored", f"以 {_chunk} 的 chunk 計：更短的不會存")
     _from = say("never", "永遠不划算")
-    if _tokens is not None:
-        _from = say(f"{_tokens:,.0f} tokens loaded", f"載回 {_tokens:,.0f} 個 token 起")
-    _speedups = [
-        (f"{cold.ttft_s(tokens) / reuse_s(tokens):.1f}x", say(f"Speedup at {size} tokens", f"{size} 個 token 的加速"))
-        for tokens, size in ((300, "300"), (8000, "8k"))
-    ]
-    figures((_from, say("Loading wins from", "載回從何時開始划算")), *_speedups)
+    if from_tokens is not None:
+        _from = say(f"{from_tokens:,} tokens loaded", f"載回 {from_tokens:,} 個 token 起")
+
+    def speedup(tokens):
+        both_s = cold.ttft_s(tokens), reuse_s(tokens)
+        return format_times(both_s[0] / both_s[1]) if min(both_s) > 0 else "–"
+
+    _at = [(speedup(n), say(f"Speedup at {n:,} tokens", f"{n:,} 個 token 的加速")) for n in (300, 8000)]
+    figures((_from, say("Loading wins from", "載回從何時開始划算"), _why), *_at)
+    return (from_tokens,)
+
+
+@app.cell
+def _(LANGUAGE, say):
+    _measured = reference_run("cpu-tiny"), reference_run("cpu-tiny-long")
+    _names = [say(f"SSD reuse, {run.tokens:,} tokens", f"從 SSD 載回，{run.tokens:,} 個 token") for run in _measured]
+    _reused = [(format_times(run.speedup(Step.SSD_REUSE)), name) for run, name in zip(_measured, _names, strict=True)]
+    _title = say.md("## Measured in this project's lab", "## 本專案實驗室的實測")
+    mo.vstack([_title, mo.md(lengths_text(_measured, LANGUAGE)), lengths_chart(_measured, LANGUAGE), figures(*_reused)])
     return
 
 
@@ -289,7 +292,7 @@ def _():
     my_gb_per_s = 3.2
     my_load_rate = my_gb_per_s * 1e9 / my_kv_bytes
     my_ceiling = my_load_rate / my_tokens_per_s
-    mo.show_code(f"{my_ceiling:.1f}x", position="above")
+    mo.show_code(format_times(my_ceiling), position="above")
     return
 
 

@@ -19,13 +19,22 @@ with app.setup:
     import marimo as mo
 
     from kvtiers import charts
-    from kvtiers.ledger.costs import recompute_s
-    from kvtiers.ledger.tiers import DEFAULT_BANDWIDTH_GB_PER_S, Reason, Tier, Traffic, judge, load_back_s
-    from kvtiers.ledger.upkeep import Rate, drive_years, energy_kwh_per_year, price, terabytes_written_per_year
+    from kvtiers.ledger.costs import ASSUMED_PREFILL_TOKENS_PER_S, recompute_s
+    from kvtiers.ledger.tiers import DEFAULT_BANDWIDTH_GB_PER_S, Tier, Traffic, load_back_s
+    from kvtiers.ledger.upkeep import (
+        DAYS_PER_YEAR,
+        Rate,
+        drive_years,
+        energy_kwh_per_year,
+        price,
+        terabytes_written_per_year,
+    )
     from kvtiers.model import kv_spec
     from kvtiers.model.public import public_models
     from kvtiers.notebook import speaker
+    from kvtiers.settings.advise import Host, Served, advise
     from kvtiers.units import GIB, format_bytes, format_seconds
+    from kvtiers.words import text as words
 
 
 @app.cell(hide_code=True)
@@ -60,15 +69,6 @@ def _(say):
         ["fp32", "fp16", "bf16", "fp8"],
         value="fp16",
     )
-    _contexts = [2048, *(8192 << power for power in range(8))]
-    context_tokens = say.slider(
-        "Context of one user (tokens)", "一位使用者的上下文（token）", steps=_contexts, value=131072
-    )
-    users = say.slider("Users at once", "同時的使用者數", 1, 50, value=1)
-    reused = mo.ui.switch(value=True, label=say("The same prefix comes back", "同一段前綴會再出現"))
-    free_vram_gib = say.slider("Free VRAM (GiB)", "可用 VRAM（GiB）", 0, 80, value=10)
-    cpu_ram_gib = say.slider("CPU RAM for KV (GiB)", "可給 KV 的 CPU 記憶體（GiB）", 0, 512, value=64)
-    chosen, choose = mo.state(Tier.SSD)
     tier_names = {
         Tier.VRAM: say("GPU memory", "GPU 記憶體"),
         Tier.CPU: say("CPU RAM", "CPU 記憶體"),
@@ -77,33 +77,24 @@ def _(say):
         Tier.NONE: say("No tier", "不需要任何一層"),
     }
     kv_type
-    return chosen, choose, context_tokens, cpu_ram_gib, free_vram_gib, kv_type, reused, tier_names, users
+    return kv_type, tier_names
 
 
 @app.cell
-def _(kv_type):
+def _(kv_type, say, tier_names):
     kv_bytes = kv_spec(public_models()["Llama-3.1-8B"], kv_type.value).bytes_per_token
     back_s = {tier: load_back_s(tier, 10_000, kv_bytes) for tier in DEFAULT_BANDWIDTH_GB_PER_S}
-    return back_s, kv_bytes
-
-
-@app.cell
-def _(back_s, choose, say, tier_names):
-    cards = mo.ui.array(
-        [
-            mo.ui.button(
-                label=f"{tier_names[tier]}<br>{format_seconds(time_s)}", on_click=lambda _, tier=tier: choose(tier)
-            )
-            for tier, time_s in back_s.items()
-        ]
+    chosen = mo.ui.radio(
+        {f"{tier_names[tier]}{say(': ', '：')}{format_seconds(time_s)}": tier for tier, time_s in back_s.items()},
+        f"{tier_names[Tier.SSD]}{say(': ', '：')}{format_seconds(back_s[Tier.SSD])}",
+        label=say("Bring a prefix of 10k tokens back from:", "把 10k 個 token 的前綴從這裡載回來："),
     )
-    _click = say.md("Bring a prefix of 10k tokens back. Click a tier:", "把 10k 個 token 的前綴載回來。點選一層：")
-    mo.vstack([_click, mo.hstack(cards, justify="start", wrap=True)])
-    return
+    chosen
+    return back_s, chosen, kv_bytes
 
 
 @app.cell
-def _(back_s, chosen, say, tier_names):
+def _(back_s, chosen, prefill_tokens_per_s, say, tier_names):
     about = {
         Tier.VRAM: say(
             "vLLM's own prefix cache. What the weights leave over; a restart empties it.",
@@ -121,64 +112,65 @@ def _(back_s, chosen, say, tier_names):
             "Redis、Valkey 或 S3：重新啟動後、其他主機上都找得到。",
         ),
     }
-    tier = chosen()
-    _name, _time, _recompute = tier_names[tier], format_seconds(back_s[tier]), format_seconds(recompute_s(10_000, 4000))
-    _gb_per_s = DEFAULT_BANDWIDTH_GB_PER_S[tier]
+    tier, _rate = chosen.value, prefill_tokens_per_s.value
+    _name, _recompute = tier_names[tier], format_seconds(recompute_s(10_000, _rate))
+    _time, _gb_per_s = format_seconds(back_s[tier]), DEFAULT_BANDWIDTH_GB_PER_S[tier]
     _card = say.md(
-        f"**{_name}: {_time}** at {_gb_per_s:g} GB/s (assumed); recompute at 4,000 tokens/s: {_recompute}.<br>{about[tier]}",
-        f"**{_name}：{_time}**（假設 {_gb_per_s:g} GB/s）；以每秒 4,000 個 token 重算要 {_recompute}。<br>{about[tier]}",
+        f"**{_name}: {_time}** at {_gb_per_s:g} GB/s (assumed); recompute at {_rate:,.0f} tokens/s: {_recompute}.<br>{about[tier]}",
+        f"**{_name}：{_time}**（假設 {_gb_per_s:g} GB/s）；以每秒 {_rate:,.0f} 個 token 重算要 {_recompute}。<br>{about[tier]}",
     )
     mo.callout(_card)
     return
 
 
-@app.cell(hide_code=True)
-def _(context_tokens, cpu_ram_gib, free_vram_gib, reused, say, users):
-    mo.vstack([say.md("## The judge", "## 判斷器"), context_tokens, users, reused, free_vram_gib, cpu_ram_gib])
-    return
+@app.cell
+def _(say):
+    _contexts = [2048, *(8192 << power for power in range(8))]
+    context_tokens = say.slider(
+        "Length of one prefix (tokens)", "一段前綴的長度（token）", steps=_contexts, value=131072
+    )
+    prefixes = say.slider(
+        "Different prefixes (500 users of one prompt: 1)", "不同的前綴數（500 人共用一份提示詞：1）", 1, 50
+    )
+    reused = mo.ui.switch(value=True, label=say("The same prefixes come back", "同樣的前綴會再出現"))
+    shared = mo.ui.switch(label=say("Several hosts must share them", "要讓多台主機共用"))
+    free_vram_gib = say.slider("Free VRAM (GiB)", "可用 VRAM（GiB）", 0, 80, value=10)
+    cpu_ram_gib = say.slider("CPU RAM for KV (GiB)", "可給 KV 的 CPU 記憶體（GiB）", 0, 512, value=64)
+    _rates = [1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000]
+    prefill_tokens_per_s = say.slider(
+        "Prefill (tokens/s)", "Prefill 吞吐量（token/s）", steps=_rates, value=ASSUMED_PREFILL_TOKENS_PER_S
+    )
+    _title = say.md("## The judge", "## 判斷器")
+    mo.vstack([_title, context_tokens, prefixes, reused, shared, free_vram_gib, cpu_ram_gib, prefill_tokens_per_s])
+    return context_tokens, cpu_ram_gib, free_vram_gib, prefill_tokens_per_s, prefixes, reused, shared
 
 
 @app.cell
-def _(context_tokens, cpu_ram_gib, free_vram_gib, kv_bytes, reused, users):
-    traffic = Traffic(context_tokens.value, users.value, reused.value)
-    verdict = judge(traffic, kv_bytes, free_vram_gib.value, cpu_ram_gib.value)
+def _(context_tokens, cpu_ram_gib, free_vram_gib, kv_bytes, prefill_tokens_per_s, prefixes, reused, shared):
+    traffic = Traffic(context_tokens.value, prefixes.value, reused.value, shared.value)
+    served = Served("MODEL", kv_bytes, prefill_tokens_per_s=prefill_tokens_per_s.value)
+    advice = advise(served, traffic, Host(free_vram_gib.value, cpu_ram_gib.value))
+    verdict = advice.verdict
     needed, vram, ram = map(format_bytes, (verdict.needed_bytes, verdict.free_vram_bytes, verdict.cpu_ram_bytes))
-    return needed, ram, verdict, vram
+    return advice, needed, ram, verdict, vram
 
 
 @app.cell
-def _(needed, ram, say, tier_names, verdict, vram):
-    _gib = round(verdict.needed_bytes / GIB + 1)
-    reasons = {
-        Reason.NOT_REUSED: say(
-            "Nothing comes back, so there is nothing to load: every tier only costs writes.",
-            "前綴不會再出現，沒有東西可以載回：每一層都只是多付寫入的代價。",
-        ),
-        Reason.FITS_VRAM: say(f"{needed} fit in {vram} of free VRAM.", f"{needed} 放得進 {vram} 的可用 VRAM。"),
-        Reason.FITS_CPU: say(
-            f"{needed} exceed {vram} of free VRAM and fit in {ram} of CPU RAM. No SSD needed.",
-            f"{needed} 超過 {vram} 的可用 VRAM，但放得進 {ram} 的 CPU 記憶體，不需要 SSD。",
-        ),
-        Reason.EXCEEDS_CPU: say(
-            f"{needed} exceed free VRAM and {ram} of CPU RAM.", f"{needed} 超過可用 VRAM，也超過 {ram} 的 CPU 記憶體。"
-        ),
-    }
-    turn_on = {
-        Tier.NONE: say("Turn nothing on.", "什麼都不用開。"),
-        Tier.VRAM: say(
-            "Turn nothing on: vLLM's prefix cache is on by default.", "什麼都不用開：vLLM 的前綴快取預設就是開的。"
-        ),
-        Tier.CPU: say(
-            f"Turn on LMCache's CPU tier: `local_cpu: true`, `max_local_cpu_size: {_gib}`.",
-            f"開啟 LMCache 的 CPU 層：`local_cpu: true`、`max_local_cpu_size: {_gib}`。",
-        ),
-        Tier.SSD: say(
-            f"Turn on CPU and SSD: `local_disk` with `max_local_disk_size: {_gib}`; without a limit there is no disk tier.",
-            f"開啟 CPU 與 SSD：`local_disk` 加上 `max_local_disk_size: {_gib}`；沒有上限就沒有硬碟層。",
-        ),
-    }
-    _name, _reason, _turn_on = tier_names[verdict.tier], reasons[verdict.reason], turn_on[verdict.tier]
-    mo.callout(say.md(f"**{_name}.** {_reason} {_turn_on}", f"**{_name}。** {_reason}{_turn_on}"), kind="success")
+def _(LANGUAGE, advice, say, tier_names, verdict):
+    _turn_on = ""
+    if advice.plan:
+        _ram, _below = f"`lmcache server --l1-size-gb {advice.plan.cpu_gib:g}`", f"{advice.plan.disk_gib:g} GiB"
+        _more = {
+            Tier.CPU: "",
+            Tier.SSD: say(
+                f", with an `fs` adapter on {_below} of drive", f"，加上 `fs` 轉接器，放在 {_below} 的硬碟空間"
+            ),
+            Tier.REMOTE: say(f", with `resp` to a Redis of {_below}", f"，加上 `resp`，連到 {_below} 的 Redis"),
+        }
+        _turn_on = say(f"Start {_ram}{_more[verdict.tier]}.", f"啟動 {_ram}{_more[verdict.tier]}。")
+    _name, _reason = tier_names[verdict.tier], words(f"plan.reason.{verdict.reason}", LANGUAGE, {})
+    _kind = {Tier.NONE: "neutral", Tier.VRAM: "info"}.get(verdict.tier, "success")
+    mo.callout(say.md(f"**{_name}.** {_reason} {_turn_on}", f"**{_name}。** {_reason}{_turn_on}"), kind=_kind)
     return
 
 
@@ -197,21 +189,27 @@ def _(needed, ram, say, tier_names, verdict, vram):
             say(f"free VRAM, {vram}", f"可用 VRAM，{vram}"): verdict.free_vram_bytes,
             say(f"CPU RAM, {ram}", f"CPU 記憶體，{ram}"): verdict.cpu_ram_bytes,
         },
+        beyond=(say("fits free VRAM", "放得進 VRAM"), say("needs RAM", "需要 RAM"), say("needs SSD", "需要 SSD")),
     )
     return
 
 
 @app.cell(hide_code=True)
 def _(say):
-    say.md("The order of the questions is the point:", "重點在提問的順序：")
+    say.md(
+        "The order of the questions is the point. The last one, whether the tier loads faster than the GPU computes, is lesson 3's.",
+        "重點在提問的順序。最後一題（這一層載回有沒有比 GPU 重算快）是第 3 課的算式。",
+    )
     return
 
 
 @app.cell
 def _():
-    def which_tier(reused, needed, free_vram, cpu_ram):
+    def which_tier(reused, shared, needed, free_vram, cpu_ram):
         if not reused:
             return "none"
+        if shared:
+            return "remote"
         if needed <= free_vram:
             return "vram"
         if needed <= cpu_ram:
@@ -228,12 +226,13 @@ def _(say):
         """
         ## What it costs to keep
 
-        Prices and watts are assumptions of the right order; put in your own.
+        US dollars and watts are assumptions of the right order, November 2026: an 80 GB data-centre card of 30,000 dollars
+        and 700 W, server DRAM, a PCIe NVMe drive. Put in your own.
         """,
         """
         ## 養它要多少成本
 
-        價格與功耗是數量級正確的假設值，請換成你自己的。
+        價格（美元）與功耗是數量級正確的假設值，2026 年 11 月：一張 80 GB、3 萬美元、700 W 的資料中心卡，伺服器 DRAM，一顆 PCIe NVMe 硬碟。請換成你自己的。
         """,
     )
     return
@@ -248,34 +247,33 @@ def _(say, tier_names):
         )
 
     kept_gib = say.slider("KV to keep (GiB)", "要保留的 KV（GiB）", 10, 2000, 10, value=500)
-    prices = _numbers(0.01, 1000, {Tier.VRAM: 60, Tier.CPU: 5, Tier.SSD: 0.2}, say("price per GB", "每 GB 價格"))
-    watts = _numbers(0.1, 10000, {Tier.VRAM: 2500, Tier.CPU: 400, Tier.SSD: 4}, say("watts per TB", "每 TB 瓦數"))
-    new_tokens_m = say.slider("New tokens stored a day (millions)", "每天新存入的 token（百萬）", 1, 500, value=20)
+    prices = _numbers(0.01, 1000, {Tier.VRAM: 375, Tier.CPU: 5, Tier.SSD: 0.2}, say("US$ per GB", "每 GB 美元"))
+    watts = _numbers(0.1, 10000, {Tier.VRAM: 8750, Tier.CPU: 400, Tier.SSD: 4}, say("watts per TB", "每 TB 瓦數"))
+    new_tokens_m = say.slider("New tokens stored a day (millions)", "每天新存入的 token（百萬）", 1, 500, value=10)
     rated_tbw = say.slider("Drive's rating (TBW)", "硬碟的耐寫度（TBW）", 300, 10000, 100, value=1200)
     mo.vstack([kept_gib, *prices.elements.values(), *watts.elements.values(), new_tokens_m, rated_tbw])
     return kept_gib, new_tokens_m, prices, rated_tbw, watts
 
 
 @app.cell
-def _(kept_gib, prices, say, tier_names, watts):
+def _(kept_gib, kv_bytes, new_tokens_m, prices, rated_tbw, say, tier_names, watts):
     rates = {tier: Rate(prices.value[tier], watts.value[tier]) for tier in prices.value}
-    _head = say("| Tier | Price | Energy a year |", "| 層 | 價格 | 一年用電 |")
+    _head = say("| Tier | Price (US$) | Energy a year |", "| 層 | 價格（美元） | 一年用電 |")
     _rows = [
         f"| {tier_names[tier]} | {price(kept_gib.value, rate):,.0f} | {energy_kwh_per_year(kept_gib.value, rate):,.0f} kWh |"
         for tier, rate in rates.items()
     ]
-    mo.md("\n".join([_head, "|---|---|---|", *_rows]))
-    return
-
-
-@app.cell
-def _(kv_bytes, new_tokens_m, rated_tbw, say):
     written_tb = terabytes_written_per_year(new_tokens_m.value * 1e6, kv_bytes)
     drive_life_years = drive_years(rated_tbw.value, written_tb)
-    say.md(
-        f"The drive takes {written_tb:,.0f} TB a year and reaches its {rated_tbw.value:,} TBW after **{drive_life_years:.1f} years**.",
-        f"硬碟一年寫入 {written_tb:,.0f} TB，**{drive_life_years:.1f} 年**後達到 {rated_tbw.value:,} TBW 的耐寫度。",
+    _life = say(f"{drive_life_years:,.1f} years", f"{drive_life_years:,.1f} 年")
+    if drive_life_years < 1:
+        _days = f"{drive_life_years * DAYS_PER_YEAR:,.0f}"
+        _life = say(f"{_days} days", f"{_days} 天")
+    _wear = say.md(
+        f"The drive takes {written_tb:,.0f} TB a year and reaches its {rated_tbw.value:,} TBW after **{_life}**.",
+        f"硬碟一年寫入 {written_tb:,.0f} TB，**{_life}**後達到 {rated_tbw.value:,} TBW 的耐寫度。",
     )
+    mo.vstack([mo.md("\n".join([_head, "|---|---|---|", *_rows])), _wear])
     return drive_life_years, written_tb
 
 
@@ -283,12 +281,12 @@ def _(kv_bytes, new_tokens_m, rated_tbw, say):
 def _(say):
     _solution = say.md(
         """
-        Leave everything as it is (128k tokens, one user, 10 GiB of free VRAM) and set the KV type to fp8. A token keeps
+        Leave everything as it is (128k tokens, one prefix, 10 GiB of free VRAM) and set the KV type to fp8. A token keeps
         64 KiB instead of 128 KiB, the context 8 GiB instead of 16 GiB, and the judge goes from the CPU tier to VRAM: no
         tier to run at all.
         """,
         """
-        其他都不動（128k 個 token、一位使用者、10 GiB 可用 VRAM），把 KV 型別改成 fp8。每個 token 從 128 KiB 變成 64 KiB，整段上下文從 16 GiB 變成 8 GiB，判斷器就從 CPU 層改判為 VRAM：一層都不必架。
+        其他都不動（128k 個 token、一段前綴、10 GiB 可用 VRAM），把 KV 型別改成 fp8。每個 token 從 128 KiB 變成 64 KiB，整段上下文從 16 GiB 變成 8 GiB，判斷器就從 CPU 層改判為 VRAM：一層都不必架。
         """,
     )
     _exercise = mo.accordion({say("Exercise 1: what does fp8 change?", "練習 1：fp8 改變了什麼？"): _solution})

@@ -27,9 +27,10 @@ with app.setup:
     from kvtiers.logs.diagnosis import conclude
     from kvtiers.logs.read import read_log_text
     from kvtiers.notebook import refuse, speaker
+    from kvtiers.result.chart import is_reference, steps_chart
     from kvtiers.result.schema import read_result
     from kvtiers.result.steps import Arm, Step
-    from kvtiers.units import KIB, format_count, format_seconds
+    from kvtiers.units import KIB, format_seconds, format_times
     from kvtiers.words import text as words
 
 
@@ -46,13 +47,13 @@ def _(say):
         """
         # Prove it
 
-        A lab result: what was measured, what proves each sample, and how far it stays below the ceiling. After `make lab`
-        this shows your run; without one, the committed reference run.
+        A lab result: what was measured, what proves each sample, and where the time of a reuse went. After `make lab`
+        this shows your run beside the committed reference run; without one, the reference run alone.
         """,
         """
         # 證明它有用
 
-        一份實驗結果：量到了什麼、每個樣本的佐證是什麼、離上限有多遠。執行 `make lab` 之後，這裡顯示你的結果；還沒有的話，顯示本專案附的參考結果。
+        一份實驗結果：量到了什麼、每個樣本的佐證是什麼、重用的時間花在哪裡。執行 `make lab` 之後，這裡把你的結果和本專案附的參考結果並排；還沒有的話，只顯示參考結果。
         """,
     )
     return
@@ -109,9 +110,12 @@ def _(result, say):
     )
     _gpu = escape(result.machine.gpu or say("none", "無"))
     _date, _cores = result.created[:10], result.machine.cores
+    _whose = say("Your run", "你的執行結果")
+    if is_reference(result):
+        _whose = say("This project's reference run", "本專案的參考執行")
     _origin = say.md(
-        f"**{_model}** on {_cpu}, {_cores} cores, GPU: {_gpu} · vLLM {_vllm}, LMCache {_lmcache} · {_date}",
-        f"**{_model}**，{_cpu}，{_cores} 核心，GPU：{_gpu} · vLLM {_vllm}、LMCache {_lmcache} · {_date}",
+        f"{_whose}: **{_model}** on {_cpu}, {_cores} cores, GPU: {_gpu} · vLLM {_vllm}, LMCache {_lmcache} · {_date}",
+        f"{_whose}：**{_model}**，{_cpu}，{_cores} 核心，GPU：{_gpu} · vLLM {_vllm}、LMCache {_lmcache} · {_date}",
     )
     _invalid = say("This run is marked invalid:", "這次執行被標記為無效：")
     _problems = mo.callout(mo.vstack([_invalid, *map(mo.plain_text, result.problems)]), kind="danger")
@@ -121,27 +125,8 @@ def _(result, say):
 
 @app.cell
 def _(LANGUAGE, result):
-    def row_name(row, document):
-        step, arm = (words(key, LANGUAGE, {}) for key in (f"step.{row.step}", f"arm.{row.arm}"))
-        name = words("report.row", LANGUAGE, {"step": step, "arm": arm})
-        return f"{name} ({document})" if len(result.summaries) > 1 else name
-
-    return (row_name,)
-
-
-@app.cell
-def _(result, row_name, say):
-    medians = {
-        row_name(row, summary.document): row.ttft.median_s for summary in result.summaries for row in summary.steps
-    }
-    _steps = "; ".join(f"{name} {format_seconds(median_s)}" for name, median_s in medians.items())
-    charts.stacked_bars(
-        {name: [median_s] for name, median_s in medians.items()},
-        [say("median TTFT", "TTFT 中位數")],
-        charts.Axis("TTFT", format_seconds),
-        say(f"Median TTFT of each step: {_steps}.", f"每個步驟的 TTFT 中位數：{_steps}。"),
-    )
-    return (medians,)
+    steps_chart(result, LANGUAGE)
+    return
 
 
 @app.cell
@@ -149,7 +134,7 @@ def _(result, say):
     not_run = say("not run", "沒有執行")
 
     def times(ratio):
-        return not_run if ratio is None else f"{ratio:.1f}x"
+        return not_run if ratio is None else format_times(ratio)
 
     _store_s, _against = result.summary.store_s, result.summary.cold_over_control_cold
     _against_control = not_run if _against is None else f"{_against - 1:+.0%}"
@@ -171,35 +156,6 @@ def _(result, say):
         ),
     ]
     mo.hstack(_figures, justify="start", wrap=True)
-    return (times,)
-
-
-@app.cell
-def _(result, say, times):
-    _title = say.md("## Measured against the ceiling", "## 實測對照上限")
-    limit = result.summary.ceiling
-    _no_ceiling = say(
-        "This result has no ceiling: the drive's bandwidth or the KV size was not measured.",
-        "這份結果沒有上限：沒有量到硬碟頻寬，或不知道 KV 大小。",
-    )
-    mo.stop(limit is None, mo.vstack([_title, mo.callout(_no_ceiling)]))
-    _measured = result.summary.cold_over_ssd_reuse
-    _speedup = charts.Axis(say("speedup (logarithmic)", "加速（對數刻度）"), lambda times: f"{times:.3g}x", log=True)
-    _in_words = say(
-        f"Measured speedup {times(_measured)}, ceiling {times(limit.speedup)}.",
-        f"實測加速 {times(_measured)}，上限 {times(limit.speedup)}。",
-    )
-    _bars = {say("measured", "實測"): _measured, say("ceiling", "上限"): limit.speedup}
-    _drive, _rate = f"{limit.drive_gb_per_s:.2f}", format_count(result.summary.prefill_tokens_per_s)
-    _discount = mo.stat(
-        f"{limit.effective_bandwidth_discount:.2f}",
-        say("Effective-bandwidth discount", "有效頻寬折扣"),
-        say(
-            f"measured / ceiling; drive {_drive} GB/s, prefill {_rate} tokens/s",
-            f"實測／上限；硬碟 {_drive} GB/s，prefill 每秒 {_rate} 個 token",
-        ),
-    )
-    mo.vstack([_title, charts.log_bars(_bars, _speedup, (0.1, 1000), _in_words), _discount])
     return
 
 
@@ -216,16 +172,23 @@ def _(LANGUAGE, result, say):
         words(f"step.{parts.step}", LANGUAGE, {}): [parts.prefetch_s, parts.retrieve_s, parts.prefill_s, parts.rest_s]
         for parts in result.summary.reuse_parts
     }
-    _in_words = "; ".join(
-        f"{step}: " + ", ".join(f"{name} {format_seconds(part)}" for name, part in zip(_names, bar, strict=True))
+    _in_words = " · ".join(
+        " / ".join([step, *(f"{name} {format_seconds(part)}" for name, part in zip(_names, bar, strict=True))])
         for step, bar in _bars.items()
     )
-    charts.stacked_bars(_bars, _names, charts.Axis("TTFT", format_seconds), _in_words)
+    _chart = charts.stacked_bars(_bars, _names, charts.Axis("TTFT", format_seconds), _in_words)
+    _faster = [
+        words("report.faster_drive", LANGUAGE, {"step": step, "percent": 50 * parts.drive_share})
+        for step, parts in zip(_bars, result.summary.reuse_parts, strict=True)
+        if parts.drive_share is not None
+    ]
+    _title = say.md("## Where the time of a reuse went", "## 重用的時間花在哪裡")
+    mo.vstack([_title, _chart, *map(mo.md, _faster)])
     return
 
 
 @app.cell
-def _(result, row_name, say):
+def _(LANGUAGE, result, say):
     _what = say.md(
         """
         ## What proves each sample
@@ -242,13 +205,15 @@ def _(result, row_name, say):
     )
 
     def evidence_row(sample):
+        names = {kind: words(f"{kind}.{getattr(sample, kind)}", LANGUAGE, {}) for kind in ("step", "arm")}
+        name = words("report.row", LANGUAGE, names) + (f" ({sample.document})" if len(result.summaries) > 1 else "")
         proof, counters = sample.evidence, sample.evidence.counters
         held, log = proof.server_counters, proof.log
         tiers = (held.l1_hits, held.l2_hits) if held else ("–", "–")
         chl = f"{log.computed_tokens} / {log.hit_tokens} / {log.need_to_load_tokens}" if log else "–"
         retrieved = proof.moved.retrieved_tokens if proof.moved else "–"
         ttft = format_seconds(sample.ttft_s).replace(" ", "\N{NO-BREAK SPACE}")
-        cells = row_name(sample, sample.document), ttft, sample.prompt_tokens, counters.own_hits, counters.external_hits
+        cells = name, ttft, sample.prompt_tokens, counters.own_hits, counters.external_hits
         return "| " + " | ".join(map(str, (*cells, *tiers, chl, retrieved))) + " |"
 
     in_order = sorted(
@@ -296,14 +261,19 @@ def _(discount, own_cold_s, own_drive_gb_per_s, own_kv_kib, own_reuse_s, own_tok
     own_speedup = own_cold_s.value / own_reuse_s.value
     own_ceiling = ceiling_speedup(own_tokens.value / own_cold_s.value, own_kv_kib.value * KIB, own_drive_gb_per_s.value)
     own_discount = discount(own_speedup, own_ceiling)
-    _advice = (
-        say("The drive matters here: a faster one would show.", "硬碟在這裡有影響：換更快的看得出來。")
-        if own_discount > 0.5
-        else say("The drive is not the limit: a faster one is money wasted.", "瓶頸不在硬碟：換更快的只是浪費錢。")
+    _shorter = f"{own_discount / 2:.0%}"
+    _advice = say(
+        f"A drive twice as fast would shorten this reuse by {_shorter}.",
+        f"換成快一倍的硬碟，這次重用會縮短 {_shorter}。",
     )
+    if own_discount > 1:
+        _advice = say(
+            "This drive can't be that fast: the page cache answered, or one of the numbers is wrong.",
+            "這顆硬碟不可能這麼快：回應的是分頁快取，不然就是有一個數字錯了。",
+        )
     _result = say.md(
-        f"Speedup **{own_speedup:.1f}x** of a ceiling of **{own_ceiling:.1f}x**: discount **{own_discount:.2f}**. {_advice}",
-        f"加速 **{own_speedup:.1f}x**，上限 **{own_ceiling:.1f}x**：折扣 **{own_discount:.2f}**。{_advice}",
+        f"Speedup **{format_times(own_speedup)}** of a ceiling of **{format_times(own_ceiling)}**: discount **{own_discount:.2f}**, the drive's share of this reuse. {_advice}",
+        f"加速 **{format_times(own_speedup)}**，上限 **{format_times(own_ceiling)}**：折扣 **{own_discount:.2f}**，也就是硬碟在這次重用裡占的比例。{_advice}",
     )
     mo.callout(_result)
     return (own_discount,)
@@ -311,7 +281,7 @@ def _(discount, own_cold_s, own_drive_gb_per_s, own_kv_kib, own_reuse_s, own_tok
 
 @app.cell(hide_code=True)
 def _(say):
-    say.md("What the ceiling leaves unexplained:", "上限沒有解釋到的部分：")
+    say.md("The part of the ceiling that was reached:", "達到了上限的幾成：")
     return
 
 
@@ -330,13 +300,14 @@ def _(say):
         """
         - KV per token: layers, KV heads and head_dim from config.json (lesson 02).
         - Prefill throughput: prompt tokens / TTFT of a long, new prompt with `max_tokens` 1.
-        - Drive: `fio --rw=read --bs=1M --direct=1 --size=4G --name=kv --directory=DIR`.
+        - Drive: `fio --rw=read --bs=1M --direct=1 --numjobs=4 --group_reporting --size=1G --name=kv --directory=DIR`: several
+          reads at once and past the page cache, as LMCache reads.
         - Ceiling = bandwidth / (throughput x KV bytes per token); discount = measured speedup / ceiling.
         """,
         """
         - 每個 token 的 KV：從 config.json 讀出層數、KV 頭數與 head_dim（第 02 課）。
         - Prefill 吞吐量：一個全新長提示詞的 token 數，除以 `max_tokens` 設為 1 時的 TTFT。
-        - 硬碟：`fio --rw=read --bs=1M --direct=1 --size=4G --name=kv --directory=DIR`。
+        - 硬碟：`fio --rw=read --bs=1M --direct=1 --numjobs=4 --group_reporting --size=1G --name=kv --directory=DIR`：跟 LMCache 一樣，同時讀好幾份、不經過分頁快取。
         - 上限＝頻寬／（吞吐量 x 每個 token 的 KV 位元組數）；折扣＝實測加速／上限。
         """,
     )

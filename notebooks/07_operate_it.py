@@ -128,6 +128,7 @@ def _(pool_only, say, with_stack):
             f"Tiers answer {with_stack.hit_rate:.0%} of the requests; the GPU pool alone {pool_only.hit_rate:.0%}.",
             f"各層回應了 {with_stack.hit_rate:.0%} 的請求；只有 GPU 的 KV 池時為 {pool_only.hit_rate:.0%}。",
         ),
+        says=[say(f"{run.hit_rate:.0%} hit", f"命中 {run.hit_rate:.0%}") for run in (with_stack, pool_only)],
     )
     return (answered_by,)
 

@@ -19,16 +19,8 @@ with app.setup:
     import marimo as mo
 
     from kvtiers import charts
+    from kvtiers.ledger import training as ledger
     from kvtiers.ledger.tiers import Tier
-    from kvtiers.ledger.training import (
-        PRECISION_BYTES,
-        Placement,
-        Training,
-        held,
-        held_by_tier,
-        optimizer_bytes_per_parameter,
-        transfer_s_per_step,
-    )
     from kvtiers.notebook import figures, speaker
     from kvtiers.units import GIB, format_bytes, format_seconds
 
@@ -68,15 +60,17 @@ def _(say):
     parameters_b = say.slider(
         "Parameters (billions)", "參數量（十億）", steps=[0.5, 1, 3, 7, 8, 13, 32, 70, 180], value=7
     )
-    precision = say.dropdown("Precision", "精度", list(PRECISION_BYTES), value="bf16")
+    precision = say.dropdown("Precision", "精度", list(ledger.PRECISION_BYTES), value="bf16")
     optimizer = say.dropdown("Optimizer", "最佳化器", _optimizers)
     _counts = [1, 2, 4, 8, 16, 32, 64]
     gpus = say.slider(
         "GPUs (ZeRO stage 3 shares everything)", "GPU 數（ZeRO stage 3 均分一切）", steps=_counts, value=1
     )
+    vram_gib = say.slider("GPU memory, each (GiB)", "每張 GPU 的記憶體（GiB）", 8, 192, 8, value=24)
+    ram_gib = say.slider("CPU RAM for each GPU (GiB)", "每張 GPU 分到的 CPU 記憶體（GiB）", 16, 1024, 16, value=128)
     lora = mo.ui.switch(label=say("LoRA: train 0.5% of the parameters", "LoRA：只訓練 0.5% 的參數"))
-    mo.vstack([parameters_b, precision, optimizer, gpus, lora])
-    return gpus, lora, optimizer, parameters_b, precision
+    mo.vstack([parameters_b, precision, optimizer, gpus, vram_gib, ram_gib, lora])
+    return gpus, lora, optimizer, parameters_b, precision, ram_gib, vram_gib
 
 
 @app.cell
@@ -96,40 +90,74 @@ def _(say):
 @app.cell
 def _(gpus, lora, optimizer, parameters_b, precision):
     _trained = 0.005 if lora.value else 1.0
-    training = Training(parameters_b.value * 1e9, precision.value, optimizer.value, gpus.value, _trained)
+    training = ledger.Training(parameters_b.value * 1e9, precision.value, optimizer.value, gpus.value, _trained)
     return (training,)
 
 
 @app.cell
-def _(cpu_gb_per_s, optimizer_place, ssd_gb_per_s, training, weights_place):
-    placement = Placement(optimizer_place.value, weights_place.value)
-    by_tier = held_by_tier(training, placement)
-    transfer_s = transfer_s_per_step(training, placement, {Tier.CPU: cpu_gb_per_s.value, Tier.SSD: ssd_gb_per_s.value})
-    return by_tier, transfer_s
+def _(cpu_gb_per_s, optimizer_place, ram_gib, ssd_gb_per_s, training, vram_gib, weights_place):
+    placement = ledger.Placement(optimizer_place.value, weights_place.value)
+    by_tier = ledger.held_by_tier(training, placement)
+    transfer_s = ledger.transfer_s_per_step(
+        training, placement, {Tier.CPU: cpu_gb_per_s.value, Tier.SSD: ssd_gb_per_s.value}
+    )
+    room_bytes = {Tier.VRAM: vram_gib.value * GIB, Tier.CPU: ram_gib.value * GIB}
+    overfull = ledger.overfull(training, placement, room_bytes)
+    first = ledger.first_that_fits(training, room_bytes)
+    return by_tier, first, overfull, room_bytes, transfer_s
 
 
 @app.cell
-def _(by_tier, say, tier_names):
-    _vram, _cpu, _ssd = (format_bytes(by_tier[tier].total_bytes) for tier in (Tier.VRAM, Tier.CPU, Tier.SSD))
+def _(by_tier, overfull, room_bytes, say, tier_names):
+    fits, too_large = say(": fits", "：放得下"), say(": too large", "：放不下")
+    _says = [
+        f"{format_bytes(kept.total_bytes)} / {format_bytes(room_bytes[tier])}{too_large if tier in overfull else fits}"
+        if tier in room_bytes
+        else format_bytes(kept.total_bytes)
+        for tier, kept in by_tier.items()
+    ]
+    _in_words = " · ".join(f"{tier_names[tier]} {said}" for tier, said in zip(by_tier, _says, strict=True))
     charts.stacked_bars(
         {
-            tier_names[tier]: [part / GIB for part in (kept.weights_bytes, kept.gradients_bytes, kept.optimizer_bytes)]
+            tier_names[tier]: (kept.weights_bytes, kept.gradients_bytes, kept.optimizer_bytes)
             for tier, kept in by_tier.items()
         },
         (say("weights", "權重"), say("gradients", "梯度"), say("optimizer states", "最佳化器狀態")),
-        charts.Axis(say("per GPU", "每張 GPU"), lambda size_gib: f"{size_gib:.3g} GiB"),
-        say(
-            f"Kept per GPU: {_vram} in GPU memory, {_cpu} in CPU RAM, {_ssd} on NVMe.",
-            f"每張 GPU 要保留：GPU 記憶體 {_vram}，CPU 記憶體 {_cpu}，NVMe {_ssd}。",
-        ),
+        charts.Axis(say("per GPU", "每張 GPU"), format_bytes, step_base=1024),
+        say(f"Kept per GPU: {_in_words}.", f"每張 GPU 要保留：{_in_words}。"),
+        says=_says,
     )
     return
 
 
 @app.cell
+def _(first, overfull, say, tier_names):
+    _where = say(
+        "nothing fits: shard over more GPUs, or train less of it (LoRA)",
+        "哪裡都放不下：分散到更多 GPU，或少訓練一些（LoRA）",
+    )
+    if first:
+        _states, _weights = tier_names[first.optimizer], tier_names[first.weights]
+        _where = say(
+            f"weights in {_weights}, optimizer states and gradients in {_states}",
+            f"權重放 {_weights}，最佳化器狀態與梯度放 {_states}",
+        )
+    _yours = say("Your placement fits.", "你的擺法放得下。")
+    if overfull:
+        _full = say(", ", "、").join(tier_names[tier] for tier in overfull)
+        _yours = say(f"Your placement does not fit: {_full} is too small.", f"你的擺法放不下：{_full} 太小。")
+    _text = say.md(
+        f"**{_yours}** The nearest that does: {_where}. Activations come on top.",
+        f"**{_yours}** 最近的可行擺法：{_where}。活化值另計。",
+    )
+    mo.callout(_text, kind="warn" if overfull else "success")
+    return
+
+
+@app.cell
 def _(by_tier, say, training, transfer_s):
-    total_bytes = held(training).total_bytes * training.gpus
-    per_parameter = 2 * PRECISION_BYTES[training.precision] + optimizer_bytes_per_parameter(
+    total_bytes = ledger.held(training).total_bytes * training.gpus
+    per_parameter = 2 * ledger.PRECISION_BYTES[training.precision] + ledger.optimizer_bytes_per_parameter(
         training.precision, training.optimizer
     )
     _cpu, _ssd = format_seconds(transfer_s[Tier.CPU]), format_seconds(transfer_s[Tier.SSD])

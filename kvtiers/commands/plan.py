@@ -22,8 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     model_arguments(parser)
     parser.add_argument("--model", metavar="NAME", help="as vllm serve takes it")
     parser.add_argument("--context", type=int, required=True, metavar="N", help="tokens of the longest prompt")
-    parser.add_argument("--users", type=int, default=1, metavar="N", help="distinct prefixes to keep")
+    parser.add_argument("--prefixes", type=int, default=1, metavar="N", help="to keep; 500 users of one prompt are 1")
     parser.add_argument("--reuse", action=argparse.BooleanOptionalAction, default=True, help="do prefixes come back?")
+    parser.add_argument("--shared", action="store_true", help="several hosts must find what one computed")
+    parser.add_argument("--prefill-tokens-per-s", type=float, metavar="N", help="measured: long prompt / its TTFT")
     parser.add_argument("--free-vram-gib", type=float, required=True, metavar="GIB", help="left to KV by the weights")
     parser.add_argument("--cpu-ram-gib", type=float, required=True, metavar="GIB", help="that the host can spare")
     parser.add_argument(
@@ -54,7 +56,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     Raises:
         KvtiersError: for arguments that cannot be used.
     """
-    traffic = Traffic(options.context, options.users, options.reuse)
+    traffic = Traffic(options.context, options.prefixes, options.reuse, options.shared)
     host = Host(
         free_vram_gib=options.free_vram_gib,
         cpu_ram_gib=options.cpu_ram_gib,
@@ -90,6 +92,7 @@ def _served(options: argparse.Namespace) -> Served:
         tier_bytes_per_token=options.tier_kv_bytes_per_token,
         kv_dtype=spec.kv_dtype if spec else options.kv_dtype or "",
         hybrid=any(layer.kind is LayerKind.STATE for layer in spec.layers) if spec else None,
+        prefill_tokens_per_s=options.prefill_tokens_per_s,
         vllm=options.vllm or "",
         lmcache=options.lmcache or "",
     )
@@ -121,11 +124,11 @@ def _said(advice: Advice, traffic: Traffic, served: Served, language: str) -> li
     def words(key: str, **values: Any) -> str:
         return text(f"plan.{key}", language, values)
 
-    on_gpu = traffic.users * traffic.context_tokens * served.kv_bytes_per_token
+    on_gpu = traffic.prefixes * traffic.context_tokens * served.kv_bytes_per_token
     parts = [
         words(
             "arithmetic",
-            users=traffic.users,
+            prefixes=traffic.prefixes,
             context=traffic.context_tokens,
             per_token=format_bytes(served.kv_bytes_per_token),
             needed=format_bytes(on_gpu),

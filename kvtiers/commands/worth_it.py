@@ -5,8 +5,9 @@ import json
 from dataclasses import asdict
 
 from kvtiers.commands.arguments import kv_bytes_per_token, language_argument, model_arguments
+from kvtiers.ledger.costs import CHUNK_TOKENS
 from kvtiers.ledger.tiers import Tier
-from kvtiers.ledger.worth import CHUNK_TOKENS, MISS_PRICE, REPORTED_MISS_PRICES, TIERS, PrefixTraffic, Saving, savings
+from kvtiers.ledger.worth import MISS_PRICE, REPORTED_MISS_PRICES, TIERS, PrefixTraffic, Saving, savings
 from kvtiers.units import format_bytes, format_seconds
 from kvtiers.words import text
 

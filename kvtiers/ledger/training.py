@@ -82,6 +82,31 @@ def held_by_tier(training: Training, placement: Placement) -> dict[Tier, Held]:
     }
 
 
+# From nearest to farthest: the optimizer's states go first, they are the most and the least often read.
+PLACEMENTS = (
+    Placement(),
+    Placement(optimizer=Tier.CPU),
+    Placement(optimizer=Tier.CPU, weights=Tier.CPU),
+    Placement(optimizer=Tier.SSD),
+    Placement(optimizer=Tier.SSD, weights=Tier.CPU),
+    Placement(optimizer=Tier.SSD, weights=Tier.SSD),
+)
+
+
+def overfull(training: Training, placement: Placement, room_bytes: Mapping[Tier, float]) -> list[Tier]:
+    """The tiers whose room for one GPU is too small; one that is not named has room enough."""
+    return [
+        tier
+        for tier, kept in held_by_tier(training, placement).items()
+        if kept.total_bytes > room_bytes.get(tier, float("inf"))
+    ]
+
+
+def first_that_fits(training: Training, room_bytes: Mapping[Tier, float]) -> Placement | None:
+    """The nearest placement in which no tier is overfull. Activations and the shards in use need room besides."""
+    return next((placement for placement in PLACEMENTS if not overfull(training, placement, room_bytes)), None)
+
+
 def moved_bytes_per_step(training: Training, placement: Placement) -> dict[Tier, float]:
     """Bytes that cross into or out of each lower tier in one step, for one GPU.
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kvtiers.errors import KvtiersError
-from kvtiers.ledger.costs import load_s, recompute_s
+from kvtiers.ledger.costs import CHUNK_TOKENS, load_s, recompute_s
 from kvtiers.ledger.tiers import DEFAULT_BANDWIDTH_GB_PER_S, Tier
 from kvtiers.units import positive
 
@@ -12,7 +12,6 @@ from kvtiers.units import positive
 # a tier is not called worth it too soon.
 REPORTED_MISS_PRICES = (0.03, 0.15)
 MISS_PRICE = REPORTED_MISS_PRICES[1]
-CHUNK_TOKENS = 256
 _HOURS = 24
 _NOTICEABLE = 0.10
 TIERS = (Tier.CPU, Tier.SSD, Tier.REMOTE)

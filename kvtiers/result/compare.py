@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from kvtiers.ledger.tiers import Tier
-from kvtiers.result.schema import Result, Spread, Summary
+from kvtiers.result.evidence import Evidence
+from kvtiers.result.schema import Result, Sample, Spread, StepSummary, Summary
 from kvtiers.result.steps import Arm, Step
-from kvtiers.units import format_seconds
+from kvtiers.units import format_seconds, format_times
 from kvtiers.words import text
 
 # The committed runs of both wirings, each at two lengths.
@@ -42,6 +43,35 @@ def spread_text(spread: Spread) -> str:
     return f"{spread.min_s * 1000:.0f}–{spread.max_s * 1000:.0f} ms"
 
 
+def evidence_text(samples: Sequence[Sample], document: str, row: StepSummary, language: str) -> str:
+    """What proves a step, in tokens: once where its samples agree, as a range where they do not."""
+    proofs = [s.evidence for s in samples if (s.arm, s.step, s.document) == (row.arm, row.step, document)]
+    return " ".join(
+        f"{text(f'evidence.{name}', language, {})} {_range(values)}" for name, values in _tokens(proofs).items()
+    )
+
+
+def _tokens(proofs: Sequence[Evidence]) -> dict[str, list[int]]:
+    if all(proof.log for proof in proofs):
+        logs = [proof.log for proof in proofs if proof.log]
+        return {
+            "C": [log.computed_tokens for log in logs],
+            "H": [log.hit_tokens for log in logs],
+            "L": [log.need_to_load_tokens for log in logs],
+        }
+    own = {"own": [proof.counters.own_hits for proof in proofs]}
+    external = [proof.counters.external_hits for proof in proofs]
+    if not all(proof.server_counters for proof in proofs):
+        return own | {"external": external}
+    counters = [proof.server_counters for proof in proofs if proof.server_counters]
+    tiers = {"L1": [each.l1_hits for each in counters], "L2": [each.l2_hits for each in counters]}
+    return own | tiers | {"loaded": external}
+
+
+def _range(values: Sequence[int]) -> str:
+    return str(values[0]) if len(set(values)) == 1 else f"{min(values)}-{max(values)}"
+
+
 def _cell(summary: Summary, arm: Arm, step: Step) -> str:
     row, cold = summary.step(arm, step), summary.step(arm, Step.COLD)
     if row is None:
@@ -50,4 +80,4 @@ def _cell(summary: Summary, arm: Arm, step: Step) -> str:
     shown = format_seconds(row.ttft.median_s) + spread
     if cold is None or step.tier is Tier.NONE:
         return shown
-    return f"{shown}, {cold.ttft.median_s / row.ttft.median_s:.1f}x"
+    return f"{shown}, {format_times(cold.ttft.median_s / row.ttft.median_s)}"

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kvtiers.errors import KvtiersError
+from kvtiers.ledger.tiers import Tier
 from kvtiers.result.evidence import Evidence, contradictions
 from kvtiers.result.records import from_json, to_json
 from kvtiers.result.steps import Arm, Step
 from kvtiers.settings.version_pairs import LMCacheMode
 
-SCHEMA = "kvtiers.lab-result/2"
-_OLD_SCHEMA = "kvtiers.lab-result/1"
+SCHEMA = "kvtiers.lab-result/3"
+_OLD_SCHEMAS = ("kvtiers.lab-result/1", "kvtiers.lab-result/2")
 REPORTED_SCHEMA = "kvtiers.reported/1"
 
 
@@ -144,15 +145,13 @@ class ReuseParts:
     rest_s: float
     tail_tokens: int
 
-
-@dataclass(frozen=True)
-class Ceiling:
-    """What the drive alone would allow, and which part of it was reached (0 to 1)."""
-
-    drive_gb_per_s: float
-    drive_source: str
-    speedup: float
-    effective_bandwidth_discount: float
+    @property
+    def drive_share(self) -> float | None:
+        """The part of the TTFT, 0 to 1, that a faster drive could shorten at most: LMCache's own time with the drive,
+        its lookup (MP mode) or its copy (inside the engine) included. None where the drive was not read."""
+        if self.step.tier is not Tier.SSD or self.step.page_cache:
+            return None
+        return (self.prefetch_s or self.retrieve_s) / self.ttft_s
 
 
 @dataclass(frozen=True)
@@ -174,7 +173,6 @@ class Summary:
     store_s: float | None
     prefill_tokens_per_s: float | None
     reuse_parts: tuple[ReuseParts, ...]
-    ceiling: Ceiling | None
 
     def step(self, arm: Arm, step: Step) -> StepSummary | None:
         """The summary of one step of one arm, if it ran."""
@@ -239,8 +237,8 @@ def read_result(text: str) -> Result:
     schema = data.get("schema")
     if schema == REPORTED_SCHEMA:
         raise KvtiersError("this file holds figures reported by others, not a lab result")
-    if schema == _OLD_SCHEMA:
-        raise KvtiersError("this result is of an earlier lab, which knew no LMCache server: run the experiment anew")
+    if schema in _OLD_SCHEMAS:
+        raise KvtiersError("this result is of an earlier lab, which summed up otherwise: run the experiment anew")
     if schema != SCHEMA:
         raise KvtiersError(f"schema must be {SCHEMA!r}, got {schema!r}: this is not a result of this lab version")
     result = from_json(Result, data)

@@ -1,24 +1,17 @@
-"""What the samples of a run say: medians, speedups, where the reuse time went, how far from the ceiling."""
+"""What the samples of a run say: medians, speedups, where the reuse time went."""
 
 from collections.abc import Sequence
 from statistics import median
 
-from kvtiers.ledger.costs import ceiling_speedup, effective_bandwidth_discount
-from kvtiers.result.schema import Ceiling, ReuseParts, Sample, Spread, StepSummary, Summary
+from kvtiers.result.schema import ReuseParts, Sample, Spread, StepSummary, Summary
 from kvtiers.result.steps import Arm, Step
 
 
-def summarize(
-    samples: Sequence[Sample],
-    document: str,
-    kv_bytes_per_token: float | None,
-    drive_gb_per_s: float | None = None,
-    drive_source: str = "",
-) -> Summary:
+def summarize(samples: Sequence[Sample], document: str) -> Summary:
     """Fold the samples of one document, of any arm, into a Summary; a ratio whose steps are missing is None.
 
-    No ceiling without ``kv_bytes_per_token`` and ``drive_gb_per_s``, the drive's measured read bandwidth (decimal);
-    ``drive_source``: how that was measured.
+    There is no ceiling in it: a drive's speed depends on how it is read, and LMCache reads as none but LMCache does.
+    What it spent on the drive stands in ``reuse_parts``.
     """
     samples = [sample for sample in samples if sample.document == document]
     steps = tuple(
@@ -29,24 +22,18 @@ def summarize(
     )
     ttft = {(row.arm, row.step): row.ttft.median_s for row in steps}
     cold, reuse = (ttft.get((Arm.LMCACHE, step)) for step in (Step.COLD, Step.SSD_REUSE))
-    prefill_tokens_per_s, speedup = _prefill_rate(samples), _ratio(cold, reuse)
-    ceiling = None
-    if kv_bytes_per_token and drive_gb_per_s and prefill_tokens_per_s and speedup:
-        limit = ceiling_speedup(prefill_tokens_per_s, kv_bytes_per_token, drive_gb_per_s)
-        ceiling = Ceiling(drive_gb_per_s, drive_source, limit, effective_bandwidth_discount(speedup, limit))
     return Summary(
         document=document,
         steps=steps,
         cold_over_gpu_hit=_ratio(cold, ttft.get((Arm.LMCACHE, Step.GPU_HIT))),
         cold_over_cpu_hit=_ratio(cold, ttft.get((Arm.LMCACHE, Step.CPU_HIT))),
-        cold_over_ssd_reuse=speedup,
+        cold_over_ssd_reuse=_ratio(cold, reuse),
         cold_over_ssd_after_restart=_ratio(cold, ttft.get((Arm.LMCACHE, Step.SSD_AFTER_RESTART))),
         evicted_recompute_over_ssd_reuse=_ratio(ttft.get((Arm.CONTROL, Step.EVICTED_RECOMPUTE)), reuse),
         cold_over_control_cold=_ratio(cold, ttft.get((Arm.CONTROL, Step.COLD))),
         store_s=_store_s(samples),
-        prefill_tokens_per_s=prefill_tokens_per_s,
+        prefill_tokens_per_s=_prefill_rate(samples),
         reuse_parts=tuple(parts for step in Step if step.is_reuse and (parts := _reuse_parts(samples, step))),
-        ceiling=ceiling,
     )
 
 

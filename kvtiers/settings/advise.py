@@ -32,7 +32,7 @@ from kvtiers.units import GIB, positive
 _SLACK = 1.25
 _DRIVE_SHARE = 0.9
 _TIERING_SINCE = (0, 22)
-_WIRING_OF = {Tier.CPU: Wiring.MP_RAM, Tier.SSD: Wiring.MP_DRIVE}
+_WIRING_OF = {Tier.CPU: Wiring.MP_RAM, Tier.SSD: Wiring.MP_DRIVE, Tier.REMOTE: Wiring.MP_REDIS}
 Note = tuple[str, dict[str, Any]]
 
 
@@ -53,7 +53,7 @@ class Served:
     """What is served: ``model`` as ``vllm serve`` takes it, KV bytes per token of all layers and ranks.
 
     ``tier_bytes_per_token``: below the GPU, where KV is not always kept as the GPU keeps it. ``kv_dtype``, ``hybrid``
-    (layers with states besides attention) and the versions: empty or None where not said.
+    (layers with states besides attention), the prefill rate and the versions: empty or None where not said.
     """
 
     model: str
@@ -61,6 +61,7 @@ class Served:
     tier_bytes_per_token: float | None = None
     kv_dtype: str = ""
     hybrid: bool | None = None
+    prefill_tokens_per_s: float | None = None
     vllm: str = ""
     lmcache: str = ""
 
@@ -109,10 +110,11 @@ def advise(served: Served, traffic: Traffic, host: Host, *, wiring: Wiring | Non
 
 def _judge(served: Served, traffic: Traffic, host: Host) -> Verdict:
     """VRAM holds what the GPU keeps, RAM what the tier keeps."""
-    on_gpu = judge(traffic, served.kv_bytes_per_token, host.free_vram_gib, host.cpu_ram_gib)
+    rate = served.prefill_tokens_per_s
+    on_gpu = judge(traffic, served.kv_bytes_per_token, host.free_vram_gib, host.cpu_ram_gib, rate)
     if on_gpu.tier in (Tier.NONE, Tier.VRAM):
         return on_gpu
-    below = judge(traffic, served.tier_bytes, 0, host.cpu_ram_gib)
+    below = judge(traffic, served.tier_bytes, 0, host.cpu_ram_gib, rate)
     return replace(below, free_vram_bytes=on_gpu.free_vram_bytes)
 
 

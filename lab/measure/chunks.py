@@ -1,13 +1,12 @@
-"""LMCache's chunk files of this run: a directory of our own, awaited, and read back for the drive's speed."""
+"""LMCache's chunk files of this run: a directory of our own, and waiting for what is written there."""
 
-import mmap
 import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from kvtiers.units import GB, format_bytes
+from kvtiers.units import format_bytes
 from lab.errors import LabError
 from lab.measure import page_cache
 from machine.mounts import mount_of
@@ -72,26 +71,6 @@ class ChunkFiles:
         held = page_cache.held_share(self._files())
         if held < _NEARLY_ALL:
             raise LabError(f"the page cache holds only {held:.1%} of the chunk files: run fewer --repeats")
-
-    def read_gb_per_s(self) -> float | None:
-        """Read every chunk file back one after the other, past the page cache: the drive's speed for just this work.
-
-        Returns:
-            decimal GB/s; None where the file system has no direct IO or there is nothing to read.
-        """
-        files = list(self._files())
-        if not files or not self.direct_io:
-            return None
-        size = max(file.stat().st_size for file in files)
-        total, started = 0, time.perf_counter()
-        with mmap.mmap(-1, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE) as buffer:
-            for file in files:
-                descriptor = os.open(file, os.O_RDONLY | os.O_DIRECT)
-                try:
-                    total += os.readv(descriptor, [buffer])
-                finally:
-                    os.close(descriptor)
-        return total / (time.perf_counter() - started) / GB
 
     def _files(self) -> Iterator[Path]:
         return (path for path in self.directory.rglob("*") if path.suffix in _SUFFIXES)

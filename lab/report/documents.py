@@ -1,8 +1,10 @@
-"""Writes the reference runs' figures into README and docs, between ``<!-- figures: NAME -->`` and ``<!-- end -->``.
+"""Writes the reference runs' figures into README and docs, between ``<!-- figures: NAME -->`` and ``<!-- end -->``, and
+into the table that the notebooks read.
 
 python -m lab.report.documents
 """
 
+import json
 import re
 
 from kvtiers.result.compare import WIRINGS, side_by_side
@@ -19,6 +21,8 @@ DOCUMENTS = {
     "docs/lab.md": "en",
     "docs/lab.zh-TW.md": "zh-TW",
 }
+NOTEBOOK_TABLE = REPOSITORY / "kvtiers" / "result" / "reference.toml"
+_NOTEBOOK_RUNS = ("cpu-tiny", "cpu-tiny-long")
 _BLOCK = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -26,11 +30,12 @@ def main() -> None:
     """Write every document anew."""
     for name in DOCUMENTS:
         (REPOSITORY / name).write_text(documented(name), encoding="utf-8")
+    NOTEBOOK_TABLE.write_text(notebook_table(), encoding="utf-8")
 
 
 def documented(name: str) -> str:
     """A document as it should be, its blocks filled from the reference runs."""
-    runs = [read_result((RESULTS / "reference" / f"{run}.json").read_text(encoding="utf-8")) for run in WIRINGS]
+    runs = [_read(run) for run in WIRINGS]
     language = DOCUMENTS[name]
     blocks = {
         "headline": _headline(runs[0], language),
@@ -45,6 +50,32 @@ def filled(name: str, blocks: dict[str, str]) -> str:
     """A document as it should be with each block's lines."""
     document = (REPOSITORY / name).read_text(encoding="utf-8")
     return _BLOCK.sub(lambda match: f"{match[1]}{blocks[match[2]]}\n{match[3]}", document)
+
+
+def notebook_table() -> str:
+    """kvtiers/result/reference.toml as it should be: seconds, median, smallest, largest."""
+    lines = [
+        "# Written by python -m lab.report.documents out of lab/results/reference. TTFT in seconds: median, min, max."
+    ]
+    for name in _NOTEBOOK_RUNS:
+        run = _read(name)
+        facts = {
+            "created": run.created[:10],
+            "cpu": run.machine.cpu,
+            "vllm": run.versions.vllm,
+            "lmcache": run.versions.lmcache,
+            "tokens": run.settings.document_tokens[0],
+        }
+        lines += ["", f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in facts.items())]
+        lines += ["", f"[{name}.ttft_s]"]
+        for row in run.summary.steps:
+            ttft = row.ttft
+            lines.append(f'"{row.arm}.{row.step}" = [{ttft.median_s!r}, {ttft.min_s!r}, {ttft.max_s!r}]')
+    return "\n".join(lines) + "\n"
+
+
+def _read(name: str) -> Result:
+    return read_result((RESULTS / "reference" / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def _headline(run: Result, language: str) -> str:

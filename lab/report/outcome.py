@@ -30,14 +30,6 @@ class Outcome:
     problems: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class DriveSpeed:
-    """A measured read bandwidth (decimal GB/s) and how it was measured."""
-
-    gb_per_s: float
-    source: str
-
-
 def collect(experiment: Experiment, targets: Sequence[Target], outcome: Outcome, *, again: bool = False) -> None:
     """Run the experiment, or with ``again`` its part after a restart; a fault ends it, and what was measured until then
     stays."""
@@ -107,12 +99,10 @@ def assemble(
     model: Model,
     settings: Settings,
     processes: Sequence[ProcessRun] = (),
-    drive: DriveSpeed | None = None,
 ) -> Result:
     """The result: valid only when nothing broke and every sample is what its name says."""
     samples = outcome.samples
     problems = (*outcome.problems, *contradicted(samples), *unequal_answers(samples))
-    bandwidth = (drive.gb_per_s, drive.source) if drive else (None, "")
     return Result(
         schema=SCHEMA,
         valid=not problems,
@@ -126,9 +116,7 @@ def assemble(
         settings=settings,
         processes=tuple(processes),
         samples=tuple(samples),
-        summaries=tuple(
-            summarize(samples, document, model.kv_bytes_per_token, *bandwidth) for document in settings.documents
-        ),
+        summaries=tuple(summarize(samples, document) for document in settings.documents),
     )
 
 

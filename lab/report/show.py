@@ -6,8 +6,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from kvtiers.result.compare import spread_text
-from kvtiers.result.schema import Mode, Result, Sample, StepSummary, Summary
+from kvtiers.result.compare import evidence_text, spread_text
+from kvtiers.result.schema import Mode, Result, StepSummary, Summary
 from kvtiers.result.steps import Arm, Step
 from kvtiers.units import format_bytes, format_seconds
 from kvtiers.words import text
@@ -47,17 +47,11 @@ def sentences(result: Result, summary: Summary) -> list[str]:
         lines.append(_say("page_cache", percent=100 * (drive.ttft.median_s / memory.ttft.median_s - 1)))
     lines += _price_of_storing(summary)
     lines += [parts_text(parts, _LANGUAGE, _tokens_of(result, summary)) for parts in summary.reuse_parts]
-    if summary.ceiling:
-        ceiling = summary.ceiling
-        lines.append(
-            _say(
-                "ceiling",
-                drive=ceiling.drive_gb_per_s,
-                source=ceiling.drive_source,
-                speedup=ceiling.speedup,
-                discount=ceiling.effective_bandwidth_discount,
-            )
-        )
+    lines += [
+        _say("faster_drive", step=_name(f"step.{parts.step}"), percent=100 * parts.drive_share / 2)
+        for parts in summary.reuse_parts
+        if parts.drive_share is not None
+    ]
     return lines
 
 
@@ -88,7 +82,7 @@ def save_chart(result: Result, path: Path) -> None:
     axes.set_yticks(range(len(rows)), [_label(row, summary.document if several else "") for summary, row in rows])
     for position, ((summary, row), median) in enumerate(zip(rows, medians, strict=True)):
         axes.annotate(
-            f"  {median:,.0f} ms  ({_evidence_words(result, summary, row)})",
+            f"  {median:,.0f} ms  ({evidence_text(result.samples, summary.document, row, _LANGUAGE)})",
             (row.ttft.max_s * 1000, position),
             va="center",
             fontsize=9,
@@ -134,7 +128,7 @@ def _table(result: Result, summary: Summary) -> Table:
                 format_seconds(row.ttft.median_s),
                 spread_text(row.ttft),
                 format_seconds(row.tpot.median_s),
-                _evidence_words(result, summary, row),
+                evidence_text(result.samples, summary.document, row, _LANGUAGE),
             )
     return table
 
@@ -145,38 +139,6 @@ def _tokens_of(result: Result, summary: Summary) -> int:
 
 def _label(row: StepSummary, document: str) -> str:
     return "\n".join(filter(None, (_name(f"step.{row.step}"), _name(f"arm.{row.arm}"), document)))
-
-
-def _evidence_words(result: Result, summary: Summary, row: StepSummary) -> str:
-    """The evidence of the step's samples, once where they agree, as a range where they do not."""
-    samples = [
-        sample
-        for sample in result.samples
-        if (sample.arm, sample.step, sample.document) == (row.arm, row.step, summary.document)
-    ]
-    return " ".join(f"{name} {_range(values)}" for name, values in _tokens(samples).items())
-
-
-def _tokens(samples: list[Sample]) -> dict[str, list[int]]:
-    evidence = [sample.evidence for sample in samples]
-    if all(each.log for each in evidence):
-        logs = [each.log for each in evidence if each.log]
-        return {
-            "C": [log.computed_tokens for log in logs],
-            "H": [log.hit_tokens for log in logs],
-            "L": [log.need_to_load_tokens for log in logs],
-        }
-    own = {"own": [each.counters.own_hits for each in evidence]}
-    external = [each.counters.external_hits for each in evidence]
-    if not all(each.server_counters for each in evidence):
-        return own | {"external": external}
-    counters = [each.server_counters for each in evidence if each.server_counters]
-    tiers = {"L1": [each.l1_hits for each in counters], "L2": [each.l2_hits for each in counters]}
-    return own | tiers | {"loaded": external}
-
-
-def _range(values: list[int]) -> str:
-    return str(values[0]) if len(set(values)) == 1 else f"{min(values)}-{max(values)}"
 
 
 def _say(key: str, **values: object) -> str:

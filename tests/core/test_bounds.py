@@ -14,7 +14,6 @@ LINES_A_TEST_FILE = 400
 # Longer still: they may not grow, and nothing may join them.
 LONGER = {
     "notebooks/06_prove_it.py": 420,
-    "kvtiers/result/summary.py summarize": 41,
     "lab/cli.py run": 65,
     "lab/local_run.py run_local": 58,
     "lab/url_run.py run_url": 55,

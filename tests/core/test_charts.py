@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -8,7 +9,8 @@ import pytest
 
 from kvtiers import charts
 from kvtiers.charts import Axis
-from kvtiers.units import GIB, format_bytes
+from kvtiers.units import GIB, format_bytes, format_seconds
+from tests.core.phone import illegible
 
 ALT = 'Größe <& "KV">'
 DRAWINGS: dict[str, Callable[[], str]] = {
@@ -21,8 +23,28 @@ DRAWINGS: dict[str, Callable[[], str]] = {
         (GIB, 4096 * GIB),
         ALT,
         {"VRAM": 10 * GIB},
+        beyond=["fits", "does not"],
     ),
     "layer_rows": lambda: charts.layer_rows({"滑動視窗": [0, 1], "完整": [2]}, 3, Axis("層"), ALT),
+    "spread_bars": lambda: charts.spread_bars(
+        [
+            charts.SpreadBar("從 SSD 載回", 0, 0.133, 0.128, 0.192, "133 ms (128–192 ms)", "own 0, L2 1,280", 0.2),
+            charts.SpreadBar("逐出", 1, 1.35, 0.84, 2.55, "1.35 s (841–2554 ms)"),
+        ],
+        ["LMCache", "對照組"],
+        Axis("TTFT", format_seconds),
+        ALT,
+        "reference",
+    ),
+    "gap": lambda: charts.lines(
+        [0, 1, 2],
+        {"重算": [0, 5, 10], "載回": [0, 0, 0]},
+        Axis("x"),
+        Axis("y", format_seconds),
+        ALT,
+        gap=charts.Gap("重算", "載回", 1, "省下 5 s"),
+        level=(1.0, "1 s"),
+    ),
     "lines": lambda: charts.lines(
         [1, 10, 100],
         {"上限": [100, 10, 1]},
@@ -60,6 +82,29 @@ def test_text_is_text_in_the_pages_font_and_colour(draw: Callable[[], str]) -> N
         style = text.get("style", "")
         assert "font-family" not in style
         assert "currentColor" in style or "●" in "".join(text.itertext())
+
+
+@drawings
+def test_text_is_legible_and_within_the_chart_on_a_phone(draw: Callable[[], str]) -> None:
+    assert list(illegible(draw())) == []
+
+
+def test_a_text_beyond_the_edge_is_seen() -> None:
+    long = charts.stacked_bars({"a": [1]}, ["a part with a name that no phone is wide enough to show"], Axis("x"), ALT)
+    assert len(list(illegible(long))) == 1
+
+
+def test_a_line_at_zero_lies_above_the_axis() -> None:
+    """The axis is drawn over the lines."""
+    drawing = DRAWINGS["gap"]()
+    at = {
+        look: float(y)
+        for y, style in re.findall(r'<path d="M [\d.]+ ([\d.]+)[^"]*" style="([^"]*)"', drawing)
+        for look in ("#e69f00; stroke-width: 2", "linejoin: miter")
+        if look in style
+    }
+    line_y, axis_y = at.values()
+    assert axis_y - line_y > 2
 
 
 def test_labels_are_drawn_in_the_callers_language() -> None:

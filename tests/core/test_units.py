@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvtiers.errors import KvtiersError
-from kvtiers.units import GB, GIB, format_bytes, format_count, format_seconds, positive
+from kvtiers.units import GB, GIB, format_bytes, format_count, format_seconds, format_times, positive
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from kvtiers.units import GB, GIB, format_bytes, format_count, format_seconds, p
         (131072, "128 KiB"),
         (16 * GIB, "16 GiB"),
         (1.5 * GIB, "1.5 GiB"),
-        (2**50, "1,024 TiB"),
+        (2**50, "1 PiB"),
     ],
 )
 def test_sizes_are_binary_and_short(size_bytes: float, text: str) -> None:
@@ -22,7 +22,16 @@ def test_sizes_are_binary_and_short(size_bytes: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("time_s", "text"), [(2.274, "2.27 s"), (0.0193, "19.3 ms"), (5e-6, "5 µs"), (0, "0 s"), (121.0, "121 s")]
+    ("time_s", "text"),
+    [
+        (2.274, "2.27 s"),
+        (0.0193, "19.3 ms"),
+        (5e-6, "5 µs"),
+        (0, "0 s"),
+        (121.0, "121 s"),
+        (2400, "40 min"),
+        (8640, "2.4 h"),
+    ],
 )
 def test_durations_pick_their_unit(time_s: float, text: str) -> None:
     assert format_seconds(time_s) == text
@@ -31,6 +40,22 @@ def test_durations_pick_their_unit(time_s: float, text: str) -> None:
 @pytest.mark.parametrize(("count", "text"), [(0, "0"), (16, "16"), (2048, "2.05k"), (45_776, "45.8k"), (1e6, "1M")])
 def test_counts_are_in_thousands_and_millions(count: float, text: str) -> None:
     assert format_count(count) == text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (11.44, "11.4x"),
+        (1.049, "1.05x"),
+        (1, "1x"),
+        (0.0119, "0.012x"),
+        (1029.6, "1,030x"),
+        (1e7, "10Mx"),
+        (1e-7, "< 0.001x"),
+    ],
+)
+def test_ratios_have_no_exponent(ratio: float, text: str) -> None:
+    assert format_times(ratio) == text
 
 
 def test_a_gib_is_seven_percent_more_than_a_gb() -> None:

@@ -70,7 +70,6 @@ def test_a_corrupt_result_is_one_message(tmp_path: Path) -> None:
         (("run", "--engine", "cpu", "--preset", "nope", "--dry-run"), "no preset 'nope'"),
         (("run", "--engine", "cpu", "--document-tokens", "200", "--dry-run"), "fills no chunk of 256"),
         (("run", "--engine", "cpu", "--output", "/proc/nowhere/result.json"), "cannot make /proc/nowhere"),
-        (("run", "--drive-gb-per-s", "-1"), "--drive-gb-per-s must be a number above 0"),
         (("run", "--url", "http://127.0.0.1:9", "--preset", "tiny"), "do not go with it"),
         (("run", "--url", "http://127.0.0.1:9", "--page-cache"), "do not go with it"),
         (("run", "--log", "engine.log"), "--server and --log go with --url"),

@@ -10,6 +10,8 @@ from course.errors import CourseError
 from course.lessons.claims import load_claims
 from course.lessons.reading import Reading
 
+from kvtiers.ledger.costs import ASSUMED_PREFILL_TOKENS_PER_S
+from kvtiers.ledger.tiers import DEFAULT_BANDWIDTH_GB_PER_S, Tier
 from kvtiers.ledger.worth import REPORTED_MISS_PRICES
 from kvtiers.model.public import public_models
 from kvtiers.result.schema import read_reported
@@ -57,6 +59,11 @@ def test_the_price_of_a_miss_is_the_reported_one(reading: Reading) -> None:
     assert reading.claims["reported-miss"].value == f"{100 * least:.0f}–{100 * most:.0f}%"
 
 
+def test_what_examples_assume_is_what_the_code_assumes(reading: Reading) -> None:
+    assumed = {"assumed-prefill": ASSUMED_PREFILL_TOKENS_PER_S, "assumed-vram": DEFAULT_BANDWIDTH_GB_PER_S[Tier.VRAM]}
+    assert {name: reading.claims[name].value for name in assumed} == {k: f"{v:,.0f}" for k, v in assumed.items()}
+
+
 def test_a_models_number_is_that_of_its_config(reading: Reading) -> None:
     assert reading.claims["qwen3-4b-head-dim"].value == str(public_models()["Qwen3-4B"]["head_dim"])
 
@@ -65,7 +72,7 @@ def test_reported_speedups_are_those_of_the_reported_file(reading: Reading) -> N
     rows = read_reported((REFERENCE / "rtx4090-reported.json").read_text()).rows
     claims = [reading.claims[name] for name in ("reported-06b", "reported-17b", "reported-4b")]
     for row, claim in zip(rows, claims, strict=True):
-        assert claim.value == f"{row.cold_over_ssd_reuse}×"
+        assert claim.value == f"{row.cold_over_ssd_reuse}x"
         assert claim.source["en"].startswith(row.model)
 
 
@@ -83,7 +90,7 @@ def arithmetic(text: str) -> float:
     return float(eval(text.replace("×", "*"), {"__builtins__": {"max": max}}))
 
 
-SHOWN = re.compile(r"(?P<number>[\d,]+(?:\.(?P<decimals>\d+))?)(?P<unit>%|×|k| KiB| GB|)")
+SHOWN = re.compile(r"(?P<number>[\d,]+(?:\.(?P<decimals>\d+))?)(?P<unit>%|x|k| KiB| GB|)")
 UNITS = {"%": 0.01, "k": 1e3, " KiB": 1024, " GB": 1e9}
 FORMULAS = {
     name: claim

@@ -9,8 +9,10 @@ import yaml
 from course.lessons.reading import Reading
 
 from kvtiers.logs.lines import parse_lookup, parse_retrieved
+from kvtiers.result.steps import Step
 from kvtiers.settings.advise import files
 from kvtiers.settings.wiring import Plan, Wiring, lmcache_yaml, settings
+from kvtiers.words import text as words
 from tests.lessons.prose import CLAIM, LANGUAGES, LESSONS, PROJECT, SLUGS, TERM, numbers, source, tokens
 
 INPUTS: dict[str, list[str]] = yaml.safe_load((LESSONS / "inputs.yaml").read_text())
@@ -143,6 +145,13 @@ def test_lesson_05_installs_what_the_lab_does_and_wires_what_kvtiers_writes() ->
     assert install == " ".join(["pip install", *(line for line in wanted if not line.startswith("#"))])
     assert (server, engine) == (written["server"], written["command"])
     assert legacy == lmcache_yaml(settings(Plan(Wiring.IN_PROCESS_DISK, "MODEL"))).strip()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_lesson_06_calls_the_steps_what_table_chart_and_report_call_them(language: str) -> None:
+    steps = [Step.COLD, Step.GPU_HIT, Step.CPU_HIT, Step.SSD_REUSE, Step.SSD_AFTER_RESTART]
+    names = [words(f"step.{step}", language, {}) for step in steps]
+    assert [name for name in names if f"**{name}**" not in source("06-prove-it", language)] == []
 
 
 def test_lessons_follow_one_another() -> None:

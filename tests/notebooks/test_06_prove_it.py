@@ -20,8 +20,9 @@ def test_shows_a_dropped_result(run: Runner, language: str) -> None:
     shown = run("06_prove_it", language, dropped=dump(result).encode()).shown
     assert "&lt;i&gt;somebody" in shown
     assert f"{result.summary.cold_over_ssd_reuse:.1f}x" in shown
-    assert result.summary.ceiling
-    assert f"{result.summary.ceiling.effective_bandwidth_discount:.2f}" in shown
+    share = result.summary.reuse_parts[1].drive_share
+    assert share
+    assert f"{share / 2:.0%}" in shown
 
 
 def test_shows_the_evidence_of_every_sample(run: Runner) -> None:
@@ -47,7 +48,7 @@ def test_shows_a_partial_run_for_what_it_is(run: Runner) -> None:
         samples=samples,
         valid=False,
         problems=("the engine died",),
-        summaries=(summarize(samples, "seeded", None),),
+        summaries=(summarize(samples, "seeded"),),
     )
     shown = run("06_prove_it", dropped=dump(broken_off).encode()).shown
     assert "the engine died" in shown

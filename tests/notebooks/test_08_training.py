@@ -12,3 +12,11 @@ def test_full_fine_tuning_of_7b_exceeds_100_gb(run: Runner) -> None:
 def test_formula(run: Runner) -> None:
     formula = run("08_training")["adam_bytes"]
     assert formula() == 2 * 2 + training.optimizer_bytes_per_parameter("bf16", "adam") == 16
+
+
+def test_it_says_what_fits(run: Runner) -> None:
+    assert run("08_training")["overfull"] == []
+    small = run("08_training", vram_gib=8)
+    assert small["overfull"] == ["vram"]
+    assert (small["first"].optimizer, small["first"].weights) == ("cpu", "cpu")
+    assert "too large" in small.prose

@@ -1,7 +1,9 @@
 import ast
+import re
 
 from kvtiers.result.schema import dump
 from tests.core import builders
+from tests.core.phone import illegible
 from tests.notebooks.conftest import NOTEBOOKS, Runner
 
 RESULT = dump(builders.result())
@@ -12,6 +14,11 @@ def test_runs_and_draws_in_both_languages(run: Runner, name: str, language: str)
     # 05 shows settings, all others a chart at once.
     assert 'role="img"' in shown or name == "05_wire_it"
     assert "Traceback" not in shown
+
+
+def test_charts_are_legible_on_a_phone(run: Runner, name: str, language: str) -> None:
+    for chart in re.findall(r'<svg\b[^>]*role="img".*?</svg>', run(name, language).shown, re.DOTALL):
+        assert list(illegible(chart)) == []
 
 
 def test_a_chart_shows_itself(name: str) -> None:

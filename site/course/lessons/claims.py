@@ -18,14 +18,14 @@ from course.lessons.data import load_yaml
 from kvtiers.errors import KvtiersError
 from kvtiers.result.schema import Result, read_result
 from kvtiers.result.steps import Arm, Step
-from kvtiers.units import format_bytes, format_count, format_seconds
+from kvtiers.units import format_bytes, format_count, format_seconds, format_times
 
 SHOW: dict[str, Callable[[float], str]] = {
     "bytes": format_bytes,
     "count": format_count,
     "seconds": format_seconds,
     "integer": lambda value: f"{value:,.0f}",
-    "times": lambda value: f"{value:.2f}×" if value < 2 else f"{value:.1f}×",
+    "times": format_times,
     "percent": lambda value: f"{value:.0%}",
     "fraction": lambda value: f"{value:.2f}",
     "text": str,

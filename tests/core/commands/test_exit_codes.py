@@ -10,7 +10,7 @@ from tests.core.lint.builders import SERVE_MP
 
 DATA = Path(__file__).parents[1] / "data" / "logs"
 BYTES = ["--kv-bytes-per-token", "131072"]
-PLAN = ["plan", *BYTES, "--context", "131072", "--users", "20", "--free-vram-gib", "10", "--cpu-ram-gib", "64"]
+PLAN = ["plan", *BYTES, "--context", "131072", "--prefixes", "20", "--free-vram-gib", "10", "--cpu-ram-gib", "64"]
 WORTH = ["worth-it", *BYTES, "--prefix", "8000", "--requests-per-hour", "60", "--prefill-tokens-per-s", "5000"]
 CONFIG = '{"num_hidden_layers": 2, "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 64}'
 
@@ -49,7 +49,7 @@ def test_fine_and_findings(
     [
         ["size", "{"],
         ["size", "none.json"],
-        [*PLAN, "--users", "0"],
+        [*PLAN, "--prefixes", "0"],
         [*PLAN, "--cpu-ram-gib", "nan"],
         [*PLAN, "--tp", "0"],
         [*PLAN, "--vllm", "latest"],

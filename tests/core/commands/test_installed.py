@@ -12,7 +12,7 @@ PROJECT = Path(__file__).parents[3]
 LOG = PROJECT / "tests" / "core" / "data" / "logs" / "cpu.log"
 CONFIG = '{"num_hidden_layers": 2, "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 64}'
 BYTES = ["--kv-bytes-per-token", "131072"]
-PLAN = ["plan", *BYTES, "--context", "131072", "--users", "20", "--free-vram-gib", "10", "--cpu-ram-gib", "64"]
+PLAN = ["plan", *BYTES, "--context", "131072", "--prefixes", "20", "--free-vram-gib", "10", "--cpu-ram-gib", "64"]
 WORTH = ["worth-it", *BYTES, "--prefix", "8000", "--requests-per-hour", "60", "--prefill-tokens-per-s", "5000"]
 LARGEST_BYTES = 300_000
 

@@ -1,6 +1,7 @@
 """Whatever ``plan`` writes must pass ``lint``, and its numbers must be the judge's."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -83,9 +84,20 @@ def test_a_model_with_states_is_not_put_above_a_tier() -> None:
     assert "hybrid" in [name for name, _ in asked_for.notes]
 
 
-@pytest.mark.parametrize(("reused", "users", "tier"), [(False, 20, Tier.NONE), (True, 0.5, Tier.VRAM)])
-def test_where_no_tier_helps_nothing_is_wired(reused: bool, users: float, tier: Tier) -> None:
-    advice = advise(SERVED, Traffic(131_072, users, reused), HOST)
+def test_what_several_hosts_share_is_wired_to_a_store_they_all_find() -> None:
+    plan = advise(SERVED, Traffic(131_072, 1, True, shared=True), HOST).plan
+    assert plan is not None
+    assert plan.wiring is Wiring.MP_REDIS
+
+
+def test_a_gpu_that_computes_faster_than_the_drive_loads_gets_no_drive() -> None:
+    fast = replace(SERVED, prefill_tokens_per_s=60_000.0)
+    assert advise(fast, LONG, HOST).plan is None
+
+
+@pytest.mark.parametrize(("reused", "prefixes", "tier"), [(False, 20, Tier.NONE), (True, 0.5, Tier.VRAM)])
+def test_where_no_tier_helps_nothing_is_wired(reused: bool, prefixes: float, tier: Tier) -> None:
+    advice = advise(SERVED, Traffic(131_072, prefixes, reused), HOST)
     assert (advice.verdict.tier, advice.plan) == (tier, None)
 
 
@@ -125,7 +137,7 @@ def test_an_engine_without_tiering_is_refused(vllm: str, platform: Platform, rea
         notes(Wiring.VLLM_TIERING, vllm, "", Host(10, 64, platform=platform))
 
 
-ARGUMENTS = ["plan", "--context", "131072", "--users", "20", "--free-vram-gib", "10", "--cpu-ram-gib", "64"]
+ARGUMENTS = ["plan", "--context", "131072", "--prefixes", "20", "--free-vram-gib", "10", "--cpu-ram-gib", "64"]
 
 
 def test_json_holds_everything(capsys: pytest.CaptureFixture[str]) -> None:

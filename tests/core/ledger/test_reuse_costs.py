@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtiers.ledger.costs import TtftCurve, reuse_ttft_s, worthwhile_from_tokens
+from kvtiers.ledger.costs import CHUNK_TOKENS, TtftCurve, reuse_ttft_s, worthwhile_from_tokens
 
 seconds = st.floats(1e-3, 1)
 slopes = st.floats(1e-6, 1e-2)
@@ -30,7 +30,7 @@ def test_a_prompt_shorter_than_the_tail_loads_nothing() -> None:
     load_fixed=seconds,
     load_linear=slopes,
 )
-def test_loading_wins_just_above_the_shortest_worthwhile_length(
+def test_loading_wins_in_the_first_whole_chunk_in_which_it_is_faster(
     fixed: float, linear: float, square: float, load_fixed: float, load_linear: float
 ) -> None:
     cold, load = TtftCurve(fixed, linear, square), TtftCurve(load_fixed, load_linear)
@@ -38,6 +38,20 @@ def test_loading_wins_just_above_the_shortest_worthwhile_length(
     if tokens is None:
         assert square == 0
         assert load_linear >= linear
-    elif tokens > 0:
-        assert load.ttft_s(tokens) == pytest.approx(cold.ttft_s(tokens), rel=1e-6)
-        assert load.ttft_s(tokens / 2) > cold.ttft_s(tokens / 2)
+        return
+    assert tokens % CHUNK_TOKENS == 0
+    assert load.ttft_s(tokens) <= cold.ttft_s(tokens) * (1 + 1e-9)
+    if tokens > CHUNK_TOKENS:
+        before = tokens - CHUNK_TOKENS
+        assert load.ttft_s(before) > cold.ttft_s(before) * (1 - 1e-9)
+
+
+def test_less_than_a_chunk_is_never_worth_loading() -> None:
+    """The curves meet at 4 tokens."""
+    cold, load = TtftCurve(0.046, 0.001), TtftCurve(0.05, 2e-5)
+    assert worthwhile_from_tokens(cold, load) == 256
+    assert worthwhile_from_tokens(cold, load, chunk_tokens=16) == 16
+
+
+def test_a_load_that_starts_sooner_and_grows_faster_loses_before_the_first_chunk() -> None:
+    assert worthwhile_from_tokens(TtftCurve(0.05, 0.001), TtftCurve(0.01, 0.002)) is None

@@ -16,12 +16,29 @@ def test_one_long_user_fits_in_cpu_ram() -> None:
     assert verdict.needed_bytes == 16 * GIB
 
 
-def test_many_users_not_one_long_request_need_an_ssd() -> None:
+def test_many_prefixes_not_one_long_request_need_an_ssd() -> None:
     assert judge(Traffic(131_072, 20, reused=True), KV, 10, 64).tier is Tier.SSD
 
 
 def test_fp8_kv_brings_the_same_load_back_into_vram() -> None:
     assert judge(Traffic(131_072, 1, reused=True), KV / 2, 10, 64).tier is Tier.VRAM
+
+
+def test_what_several_hosts_share_goes_where_all_of_them_look() -> None:
+    verdict = judge(Traffic(131_072, 1, reused=True, shared=True), KV, 80, 512)
+    assert (verdict.tier, verdict.reason) == (Tier.REMOTE, Reason.SHARED)
+
+
+@pytest.mark.parametrize(("tokens_per_s", "tier"), [(45_000, Tier.SSD), (46_000, Tier.NONE)])
+def test_a_tier_that_loads_more_slowly_than_is_computed_is_none(tokens_per_s: float, tier: Tier) -> None:
+    """At 6 GB/s and 128 KiB break-even is 45,776 tokens/s."""
+    verdict = judge(Traffic(131_072, 20, reused=True), KV, 10, 64, tokens_per_s)
+    assert verdict.tier is tier
+    assert (verdict.reason is Reason.SLOWER) == (tier is Tier.NONE)
+
+
+def test_what_lies_in_vram_is_never_slower_than_computing() -> None:
+    assert judge(Traffic(8192, 1, reused=True), KV, 10, 64, 1e6).tier is Tier.VRAM
 
 
 def test_without_reuse_no_tier_helps_however_large() -> None:
@@ -31,16 +48,16 @@ def test_without_reuse_no_tier_helps_however_large() -> None:
 
 @given(
     tokens=st.floats(1, 1e7),
-    users=st.floats(1, 1e4),
+    prefixes=st.floats(1, 1e4),
     vram=st.floats(0, 1e4),
     ram=st.floats(0, 1e4),
     more=st.floats(1, 10),
 )
-def test_more_users_never_move_the_verdict_nearer(
-    tokens: float, users: float, vram: float, ram: float, more: float
+def test_more_prefixes_never_move_the_verdict_nearer(
+    tokens: float, prefixes: float, vram: float, ram: float, more: float
 ) -> None:
-    fewer = judge(Traffic(tokens, users, reused=True), KV, vram, ram).tier
-    many = judge(Traffic(tokens, users * more, reused=True), KV, vram, ram).tier
+    fewer = judge(Traffic(tokens, prefixes, reused=True), KV, vram, ram).tier
+    many = judge(Traffic(tokens, prefixes * more, reused=True), KV, vram, ram).tier
     assert ORDER.index(many) >= ORDER.index(fewer)
 
 

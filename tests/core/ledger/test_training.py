@@ -5,12 +5,15 @@ from kvtiers.ledger.tiers import Tier
 from kvtiers.ledger.training import (
     Placement,
     Training,
+    first_that_fits,
     held,
     held_by_tier,
     moved_bytes_per_step,
     optimizer_bytes_per_parameter,
+    overfull,
     transfer_s_per_step,
 )
+from kvtiers.units import GIB
 
 SEVEN_B = Training(parameters=7e9)
 
@@ -54,3 +57,27 @@ def test_transfer_time_is_bytes_over_decimal_bandwidth() -> None:
 def test_bad_numbers_are_named() -> None:
     with pytest.raises(KvtiersError, match="gpus"):
         held(Training(7e9, gpus=0))
+
+
+@pytest.mark.parametrize(
+    ("vram_gib", "ram_gib", "placement"),
+    [
+        (128, 0, Placement()),
+        (24, 128, Placement(Tier.CPU)),
+        (8, 128, Placement(Tier.CPU, Tier.CPU)),
+        (24, 64, Placement(Tier.SSD)),
+        (8, 64, Placement(Tier.SSD, Tier.CPU)),
+        (8, 8, Placement(Tier.SSD, Tier.SSD)),
+    ],
+)
+def test_the_nearest_placement_that_fits_is_found(vram_gib: float, ram_gib: float, placement: Placement) -> None:
+    """A 7B model keeps 13 GiB of weights and 91 GiB of gradients and states."""
+    room_bytes = {Tier.VRAM: vram_gib * GIB, Tier.CPU: ram_gib * GIB}
+    assert first_that_fits(SEVEN_B, room_bytes) == placement
+    assert overfull(SEVEN_B, placement, room_bytes) == []
+
+
+def test_what_fits_nowhere_has_no_placement_and_the_overfull_tiers_are_named() -> None:
+    room_bytes = dict.fromkeys((Tier.VRAM, Tier.CPU, Tier.SSD), float(GIB))
+    assert first_that_fits(SEVEN_B, room_bytes) is None
+    assert overfull(SEVEN_B, Placement(Tier.CPU), room_bytes) == [Tier.VRAM, Tier.CPU]

@@ -6,12 +6,12 @@ from kvtiers.result.compare import side_by_side
 from kvtiers.result.steps import Arm, Step
 from kvtiers.result.summary import summarize
 from kvtiers.settings.version_pairs import LMCacheMode
-from tests.core.builders import KV_BYTES, result, sample
+from tests.core.builders import result, sample
 
 SINGLE = replace(
     result(),
     lmcache_mode=LMCacheMode.IN_PROCESS,
-    summaries=(summarize([sample(Arm.LMCACHE, Step.COLD, 12.4)], "seeded", KV_BYTES),),
+    summaries=(summarize([sample(Arm.LMCACHE, Step.COLD, 12.4)], "seeded"),),
 )
 
 

@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import pytest
 
 from kvtiers.result.steps import Arm, Step
 from kvtiers.result.summary import summarize
-from tests.core.builders import KV_BYTES, result, sample
+from tests.core.builders import result, sample
 
 
 def test_medians_with_their_spread() -> None:
@@ -33,15 +35,16 @@ def test_the_price_of_storing_is_lmcaches_own_account() -> None:
     assert result().summary.store_s == 0.01
 
 
-def test_without_a_drive_there_is_no_ceiling_and_without_a_step_no_ratio() -> None:
-    summary = summarize([sample(Arm.LMCACHE, Step.COLD, 0.9)], "seeded", KV_BYTES)
-    assert summary.ceiling is None
+def test_without_a_step_there_is_no_ratio() -> None:
+    summary = summarize([sample(Arm.LMCACHE, Step.COLD, 0.9)], "seeded")
     assert summary.cold_over_ssd_reuse is None
     assert summary.reuse_parts == ()
-    assert summarize([], "seeded", None).steps == ()
+    assert summarize([], "seeded").steps == ()
 
 
-def test_the_discount_is_the_measured_part_of_the_ceiling() -> None:
-    ceiling = result().summary.ceiling
-    assert ceiling is not None
-    assert ceiling.effective_bandwidth_discount == pytest.approx((0.9 / 0.08) / ceiling.speedup)
+def test_the_drive_has_its_share_of_a_reuse_from_the_drive_only() -> None:
+    ram, drive = result().summary.reuse_parts
+    assert ram.drive_share is None
+    assert drive.drive_share == pytest.approx(0.02 / 0.088)
+    assert replace(drive, prefetch_s=0.0).drive_share == pytest.approx(0.014 / 0.088), "inside the engine"
+    assert replace(drive, step=Step.PAGE_CACHE_REUSE).drive_share is None

@@ -1,9 +1,12 @@
-"""Figures in README and docs are those of the reference runs."""
+"""Figures in README, docs and notebooks are those of the reference runs."""
 
 import pytest
 
-from lab.paths import REPOSITORY
-from lab.report.documents import DOCUMENTS, documented
+from kvtiers.result.reference import reference_run
+from kvtiers.result.schema import read_result
+from kvtiers.result.steps import Step
+from lab.paths import REPOSITORY, RESULTS
+from lab.report.documents import DOCUMENTS, NOTEBOOK_TABLE, documented, notebook_table
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -11,3 +14,15 @@ def test_every_figure_of_a_run_is_the_result_files(name: str) -> None:
     written = (REPOSITORY / name).read_text(encoding="utf-8")
     assert "<!-- figures: " in written
     assert written == documented(name), "run python -m lab.report.documents"
+
+
+def test_what_notebooks_read_is_the_result_files() -> None:
+    assert NOTEBOOK_TABLE.read_text(encoding="utf-8") == notebook_table(), "run python -m lab.report.documents"
+
+
+def test_a_notebook_finds_every_step_of_the_run() -> None:
+    for name in ("cpu-tiny", "cpu-tiny-long"):
+        result = read_result((RESULTS / "reference" / f"{name}.json").read_text(encoding="utf-8"))
+        run = reference_run(name)
+        assert run.ttft == {(row.arm, row.step): row.ttft for row in result.summary.steps}
+        assert run.speedup(Step.SSD_REUSE) == result.summary.cold_over_ssd_reuse
