@@ -131,13 +131,16 @@ def _replacement(kind: str, data: dict[str, object]) -> tuple[str, str]:
     """What to write for marimo's element `kind`: before its content, and after it."""
     control = _control(kind, data)
     if control:
-        return f'<label class="control"><span>{_plain(data.get("label"))}</span>{control}</label>', ""
+        label = f"<span>{_plain(data.get('label'))}</span>"
+        return f'<label class="control">{label}<span class="field">{control}</span></label>', ""
     opening, closing = "", ""
     match kind:
-        case "button" | "file":
+        case "button":
             opening = f"<button disabled>{_plain(data.get('label'))}</button>"
+        case "file":
+            opening = f'<button class="upload" disabled>{_plain(data.get("label"))}</button>'
         case "code-editor":
-            opening = f"<pre><code>{_plain(data.get('initial-value'))}</code></pre>"
+            opening = f'<pre class="editor"><code>{_plain(data.get("initial-value"))}</code></pre>'
         case "stat":
             parts = "".join(f"<span>{_plain(data.get(part))}</span>" for part in ("label", "value", "caption"))
             opening = f'<div class="stat">{parts}</div>'
@@ -167,7 +170,7 @@ def _control(kind: str, data: dict[str, object]) -> str:
         case "number" | "text":
             control = f'<input value="{_plain(value)}" disabled>'
         case "text-area":
-            control = f"<textarea disabled rows=4>{_plain(value)}</textarea>"
+            control = f"<textarea disabled rows={data.get('rows')}>{_plain(value)}</textarea>"
         case "switch" | "checkbox":
             control = f'<input type="checkbox" disabled{" checked" if value else ""}>'
         case "radio":
