@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from html import escape
 from pathlib import Path
 
+from markupsafe import Markup, escape
+
+from course.lessons.sources import linked
 from kvtiers.model.naive import compare
 from kvtiers.model.public import public_models
 from kvtiers.result.compare import WIRINGS, side_by_side
@@ -76,7 +78,7 @@ def version_pairs(words: Mapping[str, str], language: str | None = None) -> str:
                 f"{pair.platform} ({pair.engine})",
                 words["pairs_works" if pair.works else "pairs_fails"],
                 *([pair.what[language]] if language else []),
-                words["pairs_said"].format(said_by, reference) if reference else said_by,
+                Markup(words["pairs_said"]).format(said_by, linked(reference)) if reference else said_by,
                 pair.date,
             ]
         )

@@ -161,7 +161,7 @@ def _control(kind: str, data: dict[str, object]) -> str:
     match kind:
         case "slider":
             steps = _items(data, "steps")
-            shown = steps[int(str(value))] if steps else _plain(value)
+            shown = f"{float(steps[int(str(value))] if steps else str(value)):,.10g}"
             limits = f'min="{data.get("start")}" max="{data.get("stop")}" step="any" value="{value}"'
             control = f'<input type="range" {limits} disabled><output>{shown}</output>'
         case "dropdown":
