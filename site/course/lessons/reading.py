@@ -1,7 +1,9 @@
 """Everything there is to read: lessons with their quizzes, the quiz page, glossary, questions, the ledger of claims."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 from course.errors import CourseError
@@ -88,6 +90,14 @@ def by_lesson(claims: Mapping[str, Claim], course: Sequence[Lesson]) -> list[tup
     return [(lesson, entries) for lesson, entries in stated.items() if entries]
 
 
+def with_lessons(view: str, course: Sequence[Lesson]) -> str:
+    """A saved view in which a lesson's folder, as the doctor names it, is a link with the lesson's title."""
+    for lesson in course:
+        link = f'<a href="../{lesson.slug}/">{lesson.number} · {escape(lesson.title)}</a>'
+        view = link.join(re.split(rf"(?<![\w/-]){lesson.slug}(?![\w/-])", view))
+    return view
+
+
 def write_reading(
     reading: Reading,
     saved: Mapping[tuple[str, str], str],
@@ -121,7 +131,7 @@ def write_reading(
                 before=course[place - 1] if place else None,
                 after=course[place + 1] if place + 1 < len(course) else None,
                 notebook=f"notebooks/{language}/{lesson.notebook}",
-                saved=saved[language, lesson.notebook],
+                saved=with_lessons(saved[language, lesson.notebook], course),
                 start=start,
                 picture=pictures.get((language, lesson.notebook), "course.png"),
             )

@@ -6,7 +6,7 @@ from markupsafe import Markup, escape
 
 REPOSITORIES = {"vLLM": "vllm-project/vllm", "LMCache": "LMCache/LMCache"}
 GITHUB = "https://github.com/"
-ISSUES = re.compile(r"\b([\w.-]+/[\w.-]+)( issues?| pull request)? (\d{2,}(?:, \d{2,})*)")
+ISSUES = re.compile(r"\b([\w.-]+/[\w.-]+) (\d{2,}(?:, \d{2,})*)")
 FILE = re.compile(r"\b(vLLM|LMCache) (\d+(?:\.\d+)+), ((?:[\w.]+/)*[\w.]+\.py|(?:\w+/)+\w+)")
 RESULT = re.compile(r"\blab/results/reference/([\w-]+\.json)")
 
@@ -30,8 +30,8 @@ def _link(address: str, words: str) -> str:
 
 
 def _issues(found: re.Match[str]) -> str:
-    numbers = (_link(f"{GITHUB}{found[1]}/issues/{number}", number) for number in found[3].split(", "))
-    return f"{found[1]}{found[2] or ''} {', '.join(numbers)}"
+    numbers = (_link(f"{GITHUB}{found[1]}/issues/{number}", number) for number in found[2].split(", "))
+    return f"{found[1]} {', '.join(numbers)}"
 
 
 def _file(found: re.Match[str], whole: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from markupsafe import Markup, escape
+from markupsafe import escape
 
 from course.lessons.sources import linked
 from kvtiers.model.naive import compare
@@ -27,7 +27,7 @@ def tables(results: Path, words: Mapping[str, str], language: str) -> dict[str, 
         "kv-comparison": partial(_comparison, words),
         "lab-steps": lambda: _steps(_read(results, "cpu-tiny"), words, language),
         "lab-wirings": lambda: _wirings(results, language),
-        "version-pairs": partial(version_pairs, words),
+        "version-pairs": partial(version_pairs, words, language, with_what=False),
     }
 
 
@@ -62,26 +62,23 @@ def _steps(result: Result, words: Mapping[str, str], language: str) -> str:
     return _table(heads, rows)
 
 
-def version_pairs(words: Mapping[str, str], language: str | None = None) -> str:
-    """Every pair on record; with a ``language``, what happened too."""
-    names = ("wiring", "platform", "outcome", *(["what"] if language else []), "source", "date")
+def version_pairs(words: Mapping[str, str], language: str, *, with_what: bool = True) -> str:
+    """Every pair on record, with what happened or without."""
+    names = ("wiring", "platform", "outcome", *(["what"] if with_what else []), "source", "date")
     heads = ["vLLM", "LMCache", *(words[f"pairs_{name}"] for name in names)]
-    rows = []
-    for pair in known_pairs():
-        kind, _, reference = pair.source.partition(": ")
-        said_by = words["kind_reported" if kind == "reported" else "kind_measured"]
-        rows.append(
-            [
-                _versions(pair.vllm_from, pair.vllm_to),
-                _versions(pair.lmcache_from, pair.lmcache_to),
-                words[f"pairs_{pair.mode}"],
-                f"{pair.platform} ({pair.engine})",
-                words["pairs_works" if pair.works else "pairs_fails"],
-                *([pair.what[language]] if language else []),
-                Markup(words["pairs_said"]).format(said_by, linked(reference)) if reference else said_by,
-                pair.date,
-            ]
-        )
+    rows = [
+        [
+            _versions(pair.vllm_from, pair.vllm_to),
+            _versions(pair.lmcache_from, pair.lmcache_to),
+            words[f"pairs_{pair.mode}"],
+            f"{pair.platform} ({pair.engine})",
+            words["pairs_works" if pair.works else "pairs_fails"],
+            *([pair.what[language]] if with_what else []),
+            linked(pair.source[language]),
+            pair.date,
+        ]
+        for pair in known_pairs()
+    ]
     return _table(heads, rows)
 
 

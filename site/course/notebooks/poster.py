@@ -117,8 +117,8 @@ def _value(text: str | None) -> object:
 
 
 def _plain(markup: object) -> str:
-    """The text of a label, escaped again."""
-    return html.escape(html.unescape(re.sub(r"<[^>]+>", "", str(markup or "")))).strip()
+    """The text of a label, escaped again, its lines kept apart."""
+    return html.escape(html.unescape(re.sub(r"<[^>]+>", "", str(markup or "").replace("<br>", "\n")))).strip()
 
 
 def _items(data: dict[str, object], name: str) -> list[str]:
