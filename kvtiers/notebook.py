@@ -9,6 +9,7 @@ import marimo as mo
 
 from kvtiers.errors import KvtiersError
 from kvtiers.words import LANGUAGES, text
+from kvtiers.words.refusals import refusal
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ def figures(*rows: tuple[Any, ...]) -> mo.Html:
     return mo.hstack([mo.stat(*figure) for figure in rows], justify="start", wrap=True)
 
 
-def refuse(title: str, error: KvtiersError) -> None:
-    """Put ``title`` and the error's message in the cell's place, and run nothing that depends on it."""
-    mo.stop(True, mo.callout(mo.vstack([title, mo.plain_text(str(error))]), kind="danger"))
+def refuse(say: Say, english: str, chinese: str, error: KvtiersError) -> None:
+    """Put a title and the error's message in the cell's place, and run nothing that depends on it."""
+    why = mo.plain_text(refusal(error, say.language))
+    mo.stop(True, mo.callout(mo.vstack([say(english, chinese), why]), kind="danger"))

@@ -4,5 +4,6 @@ SITE = frozenset(("site", "course"))
 WITH_ENGINE = frozenset(("lab", "bench", "test"))
 WITH_CHROMIUM = frozenset(("test", "bench", "bench-course"))
 # "check" wants the project's environment and nothing else, as all of them do.
+WITH_FONTS = SITE | WITH_CHROMIUM
 COMMANDS = frozenset(("check",)) | SITE | WITH_ENGINE | WITH_CHROMIUM
 ENGINES = ("auto", "cpu", "cuda")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from machine.commands import COMMANDS, WITH_CHROMIUM, WITH_ENGINE
+from machine.commands import COMMANDS, WITH_CHROMIUM, WITH_ENGINE, WITH_FONTS
 
 _TEST = frozenset({"test"})
 _PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
@@ -119,7 +119,7 @@ NEEDS = (
         "Chinese fonts",
         _has_chinese_fonts,
         {"apt": "fonts-noto-cjk", "dnf": "google-noto-sans-cjk-fonts", "pacman": "noto-fonts-cjk"},
-        WITH_CHROMIUM,
+        WITH_FONTS,
     ),
     Need(
         "Firefox",

@@ -107,7 +107,7 @@ def _(dropped, head_dim, kv_heads, kv_type, layers, pasted, public, source, say)
         spec = kv_spec(config, kv_type.value)
         reserved = reserve(spec)
     except KvtiersError as error:
-        refuse(say("This config.json can't be used. What is wrong:", "這份 config.json 無法使用，原因是："), error)
+        refuse(say, "This config.json can't be used. What is wrong:", "這份 config.json 無法使用，原因是：", error)
     return reserved, spec
 
 

@@ -138,7 +138,7 @@ def _(chunk_tokens, cpu_gib, disk_gib, disk_path, model, ranks, redis_url, s3_re
     try:
         to_paste = files(plan)
     except KvtiersError as error:
-        refuse(say("These settings can't work:", "這些設定行不通："), error)
+        refuse(say, "These settings can't work:", "這些設定行不通：", error)
     return plan, to_paste
 
 
@@ -241,7 +241,7 @@ def _(LANGUAGE, pasted, say):
         mo.stop(read_sources(text) == Given(), mo.callout(nothing, kind="danger"))
         findings = lint(text)
     except KvtiersError as error:
-        refuse(say("These settings can't be read. What is wrong:", "這些設定讀不懂。問題是："), error)
+        refuse(say, "These settings can't be read. What is wrong:", "這些設定讀不懂。問題是：", error)
 
     def card(finding):
         kind = {"error": "danger", "warning": "warn", "note": "info"}[finding.severity]

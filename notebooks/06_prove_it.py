@@ -99,7 +99,7 @@ def _(dropped, result_at_hand, say):
     try:
         result = read_result(result_text)
     except KvtiersError as error:
-        refuse(say("This file can't be shown. What is wrong:", "這個檔案無法顯示，原因是："), error)
+        refuse(say, "This file can't be shown. What is wrong:", "這個檔案無法顯示，原因是：", error)
     return (result,)
 
 
@@ -352,7 +352,7 @@ def _(LANGUAGE, pasted_log, say):
     try:
         diagnosis = conclude(read_log_text(pasted_log.value))
     except KvtiersError as error:
-        refuse(say("This log can't be read. What is wrong:", "這份日誌讀不懂。問題是："), error)
+        refuse(say, "This log can't be read. What is wrong:", "這份日誌讀不懂。問題是：", error)
 
     def said(conclusion):
         what, next_step = conclusion.what(LANGUAGE), conclusion.next_step(LANGUAGE)

@@ -127,6 +127,7 @@ class Build:
         views = self.lanes.submit(save_views, notebooks, self.workers, self.shown)
         frontend = self._write_notebooks(notebooks, runtime, fetched)
         with step(self.shown, "write pages"):
+            shutil.copytree(RESULTS / "reference", out / "results", ignore=shutil.ignore_patterns("*.log"))
             pictures = write_pictures(views.result(), PROJECT / "docs" / "lab.png", out / "share")
             reading = load_reading(PROJECT, SITE)
             start = start_script(frontend, runtime, "../../")

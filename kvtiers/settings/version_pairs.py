@@ -20,7 +20,7 @@ class LMCacheMode(StrEnum):
 class Pair:
     """One tried range of versions, bounds inclusive, an empty one open: where, what happened, who says so, when.
 
-    ``engine``: vLLM's package. ``platform``: ``cuda`` or ``cpu``. ``what``: by language.
+    ``engine``: vLLM's package. ``platform``: ``cuda`` or ``cpu``. ``what`` and ``source``: by language.
     """
 
     mode: LMCacheMode
@@ -32,7 +32,7 @@ class Pair:
     lmcache_to: str
     works: bool
     what: dict[str, str]
-    source: str
+    source: dict[str, str]
     date: str
 
     def holds(self, mode: LMCacheMode, platform: str, vllm: str, lmcache: str) -> bool:

@@ -83,8 +83,8 @@ def refuse_known_bad(versions: EngineVersions, mode: LMCacheMode, platform: str)
     good = next(pair for pair in known_pairs() if pair.works)
     raise LabError(
         f"vLLM {versions.vllm} with LMCache {versions.lmcache}, wired {mode}, is known not to work: {pair.what['en']} "
-        f"({pair.source}, {pair.date}). vLLM {good.vllm_from} with LMCache {good.lmcache_from}, wired {good.mode}, "
-        "works."
+        f"({pair.source['en']}, {pair.date}). vLLM {good.vllm_from} with LMCache {good.lmcache_from}, "
+        f"wired {good.mode}, works."
     )
 
 

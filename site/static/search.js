@@ -20,6 +20,8 @@ const isHan = (text) => /^\p{Script=Han}/u.test(text);
 const toIndex = (text) => pieces(text).flatMap((piece) => (isHan(piece) ? [...pairs(piece), piece.at(-1)] : piece));
 const toFind = (text) => pieces(text).flatMap((piece) => (isHan(piece) && piece.length > 1 ? pairs(piece) : piece));
 
+const isQuestion = ({ address }) => address.includes("/quiz/#");
+
 const index = load();
 
 async function load() {
@@ -55,8 +57,9 @@ async function find() {
     return;
   }
   if (words !== field.value.trim()) return;
-  const own = results.filter((result) => result.language === language).slice(0, RESULTS.own);
-  const other = results.filter((result) => result.language !== language).slice(0, RESULTS.other);
+  const ranked = results.toSorted((a, b) => isQuestion(a) - isQuestion(b)); // what explains comes before what asks
+  const own = ranked.filter((result) => result.language === language).slice(0, RESULTS.own);
+  const other = ranked.filter((result) => result.language !== language).slice(0, RESULTS.other);
   list.replaceChildren(...[...own, ...other].map((result) => item(result, pieces(words))));
   const { some, none } = count.dataset;
   const shown = own.length + other.length;

@@ -151,3 +151,29 @@ def test_the_language_switch_stays_at_the_section_that_is_read(
     visit.page.keyboard.press("Enter")
     visit.page.wait_for_url(f"**/{other}/{path}#{name}")
     expect(visit.page.locator(":target")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_ledger_shows_the_entries_that_hold_every_word(visit: Visit, language: str) -> None:
+    visit.open(f"{language}/claims/")
+    rows = visit.page.locator(".claims > div:visible")
+    everything = rows.count()
+    visit.page.locator("#filter").fill("lmcache cache_engine")
+    assert 0 < rows.count() < everything
+    expect(visit.page.locator(".filter [role=status]")).to_contain_text(str(rows.count()))
+    expect(rows.first.locator("a[href*='cache_engine.py']")).to_be_visible()
+    visit.page.locator("#filter").fill("zzzqqq")
+    expect(visit.page.locator(".ledger:visible")).to_have_count(0)
+
+
+@pytest.mark.parametrize(("asked", "shown"), [("zh-TW", "zh-TW"), ("en-GB", "en"), ("de", "en")])
+def test_the_sites_own_address_follows_the_browsers_language(
+    browser: Browser, address: str, asked: str, shown: str
+) -> None:
+    context = browser.new_context(locale=asked)
+    page = context.new_page()
+    page.goto(f"{address}/")
+    expect(page.locator("html")).to_have_attribute("lang", shown)
+    page.locator("a.start").click()
+    page.wait_for_url(f"{address}/{shown}/01-first-token/")
+    context.close()

@@ -147,3 +147,15 @@ def test_search_works_from_a_sub_path(sub_path: Visit) -> None:
     sub_path.page.wait_for_url(f"{sub_path.address}/en/glossary/#eviction")
     expect(sub_path.page.locator(":target")).to_be_visible()
     assert sub_path.problems == []
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "SSD"), ("zh-TW", "快取")])
+def test_lessons_come_before_questions_and_no_title_is_a_bare_number(visit: Visit, language: str, words: str) -> None:
+    visit.open(f"{language}/")
+    results = search(visit, words)
+    expect(results.first).to_be_visible()
+    own = visit.page.locator(f"#found li[lang='{language}'] a").evaluate_all("all => all.map(a => a.href)")
+    asks = ["/quiz/#" in address for address in own]
+    assert asks == sorted(asks)
+    search_titles = visit.page.locator("#found strong").all_text_contents()
+    assert all(re.search(r"[^\W\d_]", title) for title in search_titles)

@@ -14,7 +14,9 @@ from course.lessons.length import reading_minutes
 from course.lessons.pages import LANGUAGES, Pages
 from course.lessons.reading import Reading, load_reading, write_reading
 from course.lessons.search import write_index
+from course.lessons.sources import linked
 from course.lessons.text import anchors_of, with_anchors
+from course.notebooks import share
 from course.notebooks.share import write_pictures
 
 PROJECT = Path(__file__).parents[2]
@@ -160,3 +162,57 @@ def test_a_lesson_and_the_landing_page_show_the_reading_time(site: Path, reading
         minutes = reading.lessons[language][0].minutes
         for place in ("", "01-first-token"):
             assert re.search(rf">[^<]*\b{minutes}\b[^<]*<", (site / language / place / "index.html").read_text())
+
+
+def test_the_ledger_holds_each_claim_once_below_a_lesson_that_states_it(site: Path, reading: Reading) -> None:
+    for language in LANGUAGES:
+        page = (site / language / "claims" / "index.html").read_text()
+        assert sorted(re.findall(r'<div id="([^"]+)"><dt>', page)) == sorted(reading.claims)
+        for slug, section in re.findall(r'<section class="ledger" id="([^"]+)">(.*?)</section>', page, re.DOTALL):
+            assert slug == "elsewhere" or all(
+                f"claims/#{claim}" in (site / language / slug / "index.html").read_text()
+                for claim in re.findall(r'<div id="([^"]+)"><dt>', section)
+            )
+
+
+def test_home_adds_up_the_reading_and_starts_at_the_first_lesson(site: Path, reading: Reading) -> None:
+    for language in LANGUAGES:
+        page = (site / language / "index.html").read_text()
+        assert re.search(rf"\b{sum(lesson.minutes for lesson in reading.lessons[language])}\b", page)
+        assert f'class="start" href="../{language}/01-first-token/"' in page
+        assert 'role="img"' in page
+        assert "navigator.languages" not in page
+    assert "navigator.languages" in (site / "index.html").read_text()
+
+
+def test_a_picture_whose_text_no_font_can_draw_stops_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(share, "_png", lambda _: b"nothing drawn")
+    with pytest.raises(CourseError, match=r"no font .* \(en\): install"):
+        write_pictures({("en", "01_first_token"): CHART}, PROJECT / "docs" / "lab.png", tmp_path / "share")
+
+
+@pytest.mark.parametrize(
+    ("source", "file", "link"),
+    [
+        ("LMCache/LMCache 4463, 4385", "", "https://github.com/LMCache/LMCache/issues/4385"),
+        ("vllm-project/vllm 51875", "", "https://github.com/vllm-project/vllm/issues/51875"),
+        (
+            "vLLM 0.32.0, vllm/config/cache.py",
+            "",
+            "https://github.com/vllm-project/vllm/blob/v0.32.0/vllm/config/cache.py",
+        ),
+        (
+            "LMCache 0.5.6, cache_engine.py",
+            "lmcache/v1/cache_engine.py",
+            "https://github.com/LMCache/LMCache/blob/v0.5.6/lmcache/v1/cache_engine.py",
+        ),
+        ("vLLM 0.32.0 (cpu), LMCache 0.5.6", "lab/results/reference/cpu-tiny.json", "../../results/cpu-tiny.json"),
+    ],
+)
+def test_a_source_leads_to_where_it_can_be_read(source: str, file: str, link: str) -> None:
+    assert f'href="{link}"' in linked(source, file)
+
+
+@pytest.mark.parametrize("source", ["LMCache 0.5.6, cache_engine.py", "2704 / 16 + 1", "vLLM 0.32.0, LMCache 0.5.6"])
+def test_a_source_that_names_no_place_has_no_link(source: str) -> None:
+    assert linked(source) == source

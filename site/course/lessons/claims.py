@@ -43,6 +43,8 @@ class Claim:
     date: str
     statement: Mapping[str, str]
     source: Mapping[str, str]
+    file: str
+    """Where `source` can be checked: a path in vLLM's or LMCache's release, or a result file; empty where neither."""
 
 
 def load_claims(path: Path, results: Path) -> dict[str, Claim]:
@@ -56,10 +58,11 @@ def load_claims(path: Path, results: Path) -> dict[str, Claim]:
 
 
 def _claim(name: str, entry: Mapping[str, Any], read: Callable[[str], Result]) -> Claim:
-    source, date = entry.get("source", ""), entry.get("date", "")
+    source, date, file = entry.get("source", ""), entry.get("date", ""), entry.get("check", {}).get("file", "")
     try:
         if "measure" in entry:
-            result = read(entry["measure"].get("result", "cpu-tiny"))
+            run = entry["measure"].get("result", "cpu-tiny")
+            result, file = read(run), f"lab/results/reference/{run}.json"
             value = SHOW[entry["show"]](_measured(entry["measure"], result))
             source, date = _setup(result), result.created[:10]
         elif "compute" in entry:
@@ -73,7 +76,7 @@ def _claim(name: str, entry: Mapping[str, Any], read: Callable[[str], Result]) -
         source = {"en": source, "zh-TW": source}
     if "test" in entry:
         source = {language: f"{words}; {entry['test']}" for language, words in source.items()}
-    return Claim(name, value, entry["kind"], date, {"en": entry["en"], "zh-TW": entry["zh-TW"]}, source)
+    return Claim(name, value, entry["kind"], date, {"en": entry["en"], "zh-TW": entry["zh-TW"]}, source, file)
 
 
 def _measured(measure: Mapping[str, str], result: Result) -> Any:

@@ -41,6 +41,12 @@ class Lesson:
         return self.slug.replace("-", "_")
 
     @property
+    def html(self) -> str:
+        """Its text and its questions."""
+        answers = (option.say + option.why for question in self.quiz for option in question.options)
+        return "".join([self.body, *(question.ask for question in self.quiz), *answers])
+
+    @property
     def minutes(self) -> int:
         """How long it takes to read, quiz and notebook aside."""
         return reading_minutes(self.body)

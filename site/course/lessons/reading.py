@@ -1,7 +1,9 @@
 """Everything there is to read: lessons with their quizzes, the quiz page, glossary, questions, the ledger of claims."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 from course.errors import CourseError
@@ -10,7 +12,9 @@ from course.lessons.data import load_yaml
 from course.lessons.pages import LANGUAGES, Lesson, Pages, load_lessons, load_strings
 from course.lessons.tables import tables, version_pairs
 from course.lessons.text import Text, scrolling
+from course.notebooks.share import first_chart
 
+HOME_CHART = "06_prove_it"
 KINDS = ("measured", "computed", "source", "reported")
 
 
@@ -77,6 +81,23 @@ def _entries(path: Path, texts: Mapping[str, Text]) -> dict[str, list[Entry]]:
         raise CourseError(f"{path.name}: {error}") from error
 
 
+def by_lesson(claims: Mapping[str, Claim], course: Sequence[Lesson]) -> list[tuple[Lesson | None, list[Claim]]]:
+    """The ledger parted by the first lesson that states each claim; last, without a lesson, those that none does."""
+    stated: dict[Lesson | None, list[Claim]] = {lesson: [] for lesson in [*course, None]}
+    for claim in claims.values():
+        first = next((lesson for lesson in course if f'claims/#{claim.id}"' in lesson.html), None)
+        stated[first].append(claim)
+    return [(lesson, entries) for lesson, entries in stated.items() if entries]
+
+
+def with_lessons(view: str, course: Sequence[Lesson]) -> str:
+    """A saved view in which a lesson's folder, as the doctor names it, is a link with the lesson's title."""
+    for lesson in course:
+        link = f'<a href="../{lesson.slug}/">{lesson.number} · {escape(lesson.title)}</a>'
+        view = link.join(re.split(rf"(?<![\w/-]){lesson.slug}(?![\w/-])", view))
+    return view
+
+
 def write_reading(
     reading: Reading,
     saved: Mapping[tuple[str, str], str],
@@ -86,17 +107,18 @@ def write_reading(
 ) -> None:
     """Write every page; ``saved`` holds the notebooks' saved views, ``pictures`` the file names of the lessons'
     pictures where there is one, both by language and notebook; ``start`` is the tag that starts a lesson's Python."""
-    pages.write_entrance("home.html.j2", lessons=reading.lessons[LANGUAGES[0]])
+    charts = {language: first_chart(saved[language, HOME_CHART]) for language in LANGUAGES}
+    first = LANGUAGES[0]
+    pages.write_entrance("home.html.j2", lessons=reading.lessons[first], picture=charts[first])
     pages.write_missing("missing.html.j2")
     for language, course in reading.lessons.items():
-        pages.write("home.html.j2", "", language, lessons=course)
+        pages.write("home.html.j2", "", language, lessons=course, picture=charts[language])
         pages.write("quiz.html.j2", "quiz/", language, lessons=course)
         pages.write("result.html.j2", "quiz/result/", language, lessons=course)
         for name, entries in (("glossary", reading.glossary), ("questions", reading.questions)):
             pages.write("entries.html.j2", f"{name}/", language, name=name, entries=entries[language])
-        standing = reading.texts[language].standing
-        claims = [(claim, standing(claim)) for claim in reading.claims.values()]
-        pages.write("claims.html.j2", "claims/", language, claims=claims)
+        ledger, proof = by_lesson(reading.claims, course), reading.texts[language].proof
+        pages.write("claims.html.j2", "claims/", language, ledger=ledger, proof=proof)
         pages.write("pairs.html.j2", "version-pairs/", language, table=reading.pairs[language])
         for place, lesson in enumerate(course):
             pages.write(
@@ -109,7 +131,7 @@ def write_reading(
                 before=course[place - 1] if place else None,
                 after=course[place + 1] if place + 1 < len(course) else None,
                 notebook=f"notebooks/{language}/{lesson.notebook}",
-                saved=saved[language, lesson.notebook],
+                saved=with_lessons(saved[language, lesson.notebook], course),
                 start=start,
                 picture=pictures.get((language, lesson.notebook), "course.png"),
             )

@@ -46,7 +46,8 @@ def _sections(reading: Reading, site: Path, language: str) -> Iterator[tuple[str
         for entry in entries[language]:
             yield language, f"{language}/{name}/#{entry.id}", words[name], entry.title, _plain(entry.text)
     for claim in reading.claims.values():
-        yield language, f"{language}/claims/#{claim.id}", words["claims"], claim.value, claim.statement[language]
+        text = f"{claim.value} · {reading.texts[language].standing(claim)}"
+        yield language, f"{language}/claims/#{claim.id}", words["claims"], claim.statement[language], text
     yield language, f"{language}/version-pairs/", words["pairs"], words["pairs"], _plain(reading.pairs[language])
 
 

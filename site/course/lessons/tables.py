@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from html import escape
 from pathlib import Path
 
+from markupsafe import escape
+
+from course.lessons.sources import linked
 from kvtiers.model.naive import compare
 from kvtiers.model.public import public_models
 from kvtiers.result.compare import WIRINGS, side_by_side
@@ -70,22 +72,19 @@ def version_pairs(words: Mapping[str, str], language: str) -> str:
     """Every pair on record, and what happened."""
     names = ("wiring", "platform", "outcome", "what", "source", "date")
     heads = ["vLLM", "LMCache", *(words[f"pairs_{name}"] for name in names)]
-    rows = []
-    for pair in known_pairs():
-        kind, _, reference = pair.source.partition(": ")
-        said_by = words["kind_reported" if kind == "reported" else "kind_measured"]
-        rows.append(
-            [
-                _versions(pair.vllm_from, pair.vllm_to),
-                _versions(pair.lmcache_from, pair.lmcache_to),
-                words[f"pairs_{pair.mode}"],
-                f"{pair.platform} ({pair.engine})",
-                words["pairs_works" if pair.works else "pairs_fails"],
-                pair.what[language],
-                words["pairs_said"].format(said_by, reference) if reference else said_by,
-                pair.date,
-            ]
-        )
+    rows = [
+        [
+            _versions(pair.vllm_from, pair.vllm_to),
+            _versions(pair.lmcache_from, pair.lmcache_to),
+            words[f"pairs_{pair.mode}"],
+            f"{pair.platform} ({pair.engine})",
+            words["pairs_works" if pair.works else "pairs_fails"],
+            pair.what[language],
+            linked(pair.source[language]),
+            pair.date,
+        ]
+        for pair in known_pairs()
+    ]
     return _table(heads, rows)
 
 

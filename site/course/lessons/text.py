@@ -13,10 +13,12 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
+from markupsafe import Markup
 from mdit_py_plugins.myst_role import myst_role_plugin
 
 from course.errors import CourseError
 from course.lessons.claims import Claim
+from course.lessons.sources import linked
 
 HEADING = re.compile(r"<h2>")
 TERM = re.compile(r"(?P<words>[^<]+?) <(?P<id>[a-z0-9-]+)>")
@@ -78,6 +80,11 @@ class Text:
         """Why a claim is held true, in words: measured here, read in source X version Y, reported; with its date."""
         parts = (self._standing[claim.kind], claim.source[self._language], claim.date)
         return " · ".join(part for part in parts if part)
+
+    def proof(self, claim: Claim) -> Markup:
+        """The same, with links to where it can be read."""
+        parts = (self._standing[claim.kind], linked(claim.source[self._language], claim.file), claim.date)
+        return Markup(" · ").join(part for part in parts if part)
 
     def _term(self, content: str) -> str:
         match = TERM.fullmatch(content)

@@ -178,7 +178,7 @@ def _relocate(page: str, runtime: str, frontend: Frontend) -> str:
         f'{start_script(frontend, runtime, f"{UP}/")}<script src="{UP}/static/notebook.js"></script>'
         f'<link rel="modulepreload" crossorigin href="{UP}/{frontend.merged}">'
     )
-    look = f'<link rel="stylesheet" href="{UP}/static/notebook.css">'
+    look = "".join(f'<link rel="stylesheet" href="{UP}/static/{name}.css">' for name in ("view", "notebook"))
     page = _replace_once(page, "</head>", f"{look}</head>")
     return _replace_once(page, '<meta charset="utf-8" />', f'<meta charset="utf-8" />{early}')
 

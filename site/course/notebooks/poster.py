@@ -117,8 +117,8 @@ def _value(text: str | None) -> object:
 
 
 def _plain(markup: object) -> str:
-    """The text of a label, escaped again."""
-    return html.escape(html.unescape(re.sub(r"<[^>]+>", "", str(markup or "")))).strip()
+    """The text of a label, escaped again, its lines kept apart."""
+    return html.escape(html.unescape(re.sub(r"<[^>]+>", "", str(markup or "").replace("<br>", "\n")))).strip()
 
 
 def _items(data: dict[str, object], name: str) -> list[str]:
@@ -131,13 +131,16 @@ def _replacement(kind: str, data: dict[str, object]) -> tuple[str, str]:
     """What to write for marimo's element `kind`: before its content, and after it."""
     control = _control(kind, data)
     if control:
-        return f'<label class="control"><span>{_plain(data.get("label"))}</span>{control}</label>', ""
+        label = f"<span>{_plain(data.get('label'))}</span>"
+        return f'<label class="control">{label}<span class="field">{control}</span></label>', ""
     opening, closing = "", ""
     match kind:
-        case "button" | "file":
+        case "button":
             opening = f"<button disabled>{_plain(data.get('label'))}</button>"
+        case "file":
+            opening = f'<button class="upload" disabled>{_plain(data.get("label"))}</button>'
         case "code-editor":
-            opening = f"<pre><code>{_plain(data.get('initial-value'))}</code></pre>"
+            opening = f'<pre class="editor"><code>{_plain(data.get("initial-value"))}</code></pre>'
         case "stat":
             parts = "".join(f"<span>{_plain(data.get(part))}</span>" for part in ("label", "value", "caption"))
             opening = f'<div class="stat">{parts}</div>'
@@ -158,7 +161,7 @@ def _control(kind: str, data: dict[str, object]) -> str:
     match kind:
         case "slider":
             steps = _items(data, "steps")
-            shown = steps[int(str(value))] if steps else _plain(value)
+            shown = f"{float(steps[int(str(value))] if steps else str(value)):,.10g}"
             limits = f'min="{data.get("start")}" max="{data.get("stop")}" step="any" value="{value}"'
             control = f'<input type="range" {limits} disabled><output>{shown}</output>'
         case "dropdown":
@@ -167,7 +170,7 @@ def _control(kind: str, data: dict[str, object]) -> str:
         case "number" | "text":
             control = f'<input value="{_plain(value)}" disabled>'
         case "text-area":
-            control = f"<textarea disabled rows=4>{_plain(value)}</textarea>"
+            control = f"<textarea disabled rows={data.get('rows')}>{_plain(value)}</textarea>"
         case "switch" | "checkbox":
             control = f'<input type="checkbox" disabled{" checked" if value else ""}>'
         case "radio":

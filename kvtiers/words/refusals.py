@@ -1,0 +1,31 @@
+"""Why input was refused, in the reader's language."""
+
+import re
+from functools import cache
+
+from kvtiers.errors import KvtiersError
+from kvtiers.tables import read_table
+
+
+def refusal(error: KvtiersError, language: str) -> str:
+    """The error's message in ``language``; the message itself where refusals.toml has no words for it.
+
+    >>> refusal(KvtiersError("config.json: tp must be a whole number above 0, got -1"), "zh-TW")
+    'config.json：tp 必須是大於 0 的整數，現在是 -1'
+    """
+    return _said(str(error), language)
+
+
+def _said(message: str, language: str) -> str:
+    for pattern, words in _patterns(language):
+        match = pattern.fullmatch(message)
+        if match:
+            return words.format(*(_said(value, language) for value in match.groups()))
+    return message
+
+
+@cache
+def _patterns(language: str) -> list[tuple[re.Pattern[str], str]]:
+    entries = [entry for entry in read_table("words/refusals.toml")["refusal"] if language in entry]
+    patterns = [re.escape(entry["en"]).replace(r"\{\}", "(.*?)") for entry in entries]
+    return [(re.compile(pattern, re.DOTALL), entry[language]) for pattern, entry in zip(patterns, entries, strict=True)]
