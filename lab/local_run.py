@@ -11,11 +11,10 @@ from kvtiers.ledger.tiers import Tier
 from kvtiers.model import kv_spec
 from kvtiers.result.schema import Mode, Model, ProcessRun, Program, Result
 from kvtiers.result.steps import Arm
-from kvtiers.settings.version_pairs import LMCacheMode
 from lab.engines.install import engine_versions, refuse_known_bad
-from lab.engines.launch import Launch, Storage, engine_threads
+from lab.engines.launch import Launch, Storage, engine_threads, shares_memory
+from lab.engines.models import preset_config
 from lab.engines.ports import reserved_ports
-from lab.engines.presets import preset_config
 from lab.engines.process import Process
 from lab.engines.shared_memory import require_shared, shared_memory
 from lab.engines.tokenizer import tokenize
@@ -65,7 +64,7 @@ def run_local(wanted: LocalRun) -> Result:
         mode=Mode(preset.engine),
         lmcache_mode=wanted.lmcache_mode,
         versions=versions(installed.vllm, installed.lmcache, installed.torch, installed.python),
-        host=describe(wanted.cache_root),
+        host=describe(wanted.cache_root, wanted.card),
         model=Model(preset.name, spec.kv_dtype, spec.bytes_per_token),
         settings=settings(
             experiment,
@@ -74,7 +73,7 @@ def run_local(wanted: LocalRun) -> Result:
             chunk_tokens=wanted.knobs.chunk_tokens,
             threads=engine_threads() if preset.engine == "cpu" else None,
             direct_io=stage.storage.direct_io,
-            l1_gib=stage.storage.l1_gib if wanted.lmcache_mode is LMCacheMode.MP else None,
+            l1_gib=stage.storage.l1_gib if wanted.is_mp else None,
         ),
         processes=processes,
         drive=drive,
@@ -90,7 +89,7 @@ def _stage(wanted: LocalRun, pool: Pool) -> Iterator[Stage]:
         ports = stack.enter_context(reserved_ports(wanted.ports, wanted.port))
         direct_io = not wanted.knobs.page_cache and supports_direct_io(chunks)
         storage = storage_for(wanted, pool, chunks, direct_io=direct_io)
-        if wanted.lmcache_mode is LMCacheMode.MP and wanted.preset.engine == "cpu":
+        if wanted.is_mp and shares_memory(wanted.preset):
             stack.enter_context(shared_memory(chunks.name, storage.l1_gib))
         files = ChunkFiles(chunks, wanted.knobs.chunk_tokens * pool.kv_bytes_per_token, direct_io)
         planned = launches(wanted, pool, Directories(chunks, sockets), ports, direct_io=direct_io)
@@ -101,13 +100,18 @@ def _run_lives(
     wanted: LocalRun, pool: Pool, stage: Stage, experiment: Experiment, outcome: Outcome
 ) -> list[ProcessRun]:
     """Each group of processes from start to stop, the tier's once more after a restart; a fault ends it."""
-    lives = [(group, False) for group in process_groups(wanted, pool, stage.storage.l1_gib, stage.planned)]
+    lives = [(group, False) for group in process_groups(wanted, pool, stage.storage, stage.planned)]
     if wanted.knobs.restart:
         lives.append(([launch for launch in stage.planned if launch.arm is Arm.LMCACHE], True))
     processes = list[ProcessRun]()
     for group, again in lives:
         with (
-            running(group, LOGS / "restarted" if again else LOGS, wanted.start_timeout_s) as started,
+            running(
+                group,
+                LOGS / "restarted" if again else LOGS,
+                wanted.start_timeout_s,
+                in_turn=wanted.preset.engine == "cuda",
+            ) as started,
             contextlib.ExitStack() as clients,
         ):
             processes += map(_process_run, started)

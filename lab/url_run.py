@@ -19,6 +19,7 @@ from lab.measure.counters import pool_size
 from lab.measure.documents import TokenSource, ids_of_words, read_documents
 from lab.measure.scenarios import Experiment, Target
 from lab.report.outcome import Outcome, assemble, collect, settings, versions
+from machine.gpu import choose
 
 # Bounded on purpose: pushing a document out of a large pool costs its whole size in prefill, every repeat.
 MAX_FLOOD_TOKENS = 400_000
@@ -65,7 +66,7 @@ def run_url(wanted: UrlRun) -> Result:
         mode=Mode.URL,
         lmcache_mode=LMCacheMode.MP if wanted.server else LMCacheMode.IN_PROCESS if wanted.log else None,
         versions=versions(),
-        host=describe(Path.cwd()),
+        host=describe(Path.cwd(), choose("auto").card),
         model=Model(model, None, None),
         settings=settings(experiment, pool_tokens=pool_tokens, block_tokens=block_tokens),
     )

@@ -140,12 +140,16 @@ def run_directory(root: Path) -> Iterator[Path]:
 
 
 def supports_direct_io(directory: Path) -> bool:
-    """Can files here be read and written past the page cache?"""
+    """Can files here be read and written past the page cache? Some file systems open a file so, and then refuse."""
     probe = directory / "direct-io-probe"
     try:
-        os.close(os.open(probe, os.O_CREAT | os.O_WRONLY | os.O_DIRECT, 0o600))
+        with mmap.mmap(-1, mmap.PAGESIZE) as page:  # aligned in memory, as the drive wants it
+            descriptor = os.open(probe, os.O_CREAT | os.O_RDWR | os.O_DIRECT, 0o600)
+            try:
+                return os.write(descriptor, page) == os.preadv(descriptor, [page], 0) == mmap.PAGESIZE
+            finally:
+                os.close(descriptor)
     except OSError:
         return False
     finally:
         probe.unlink(missing_ok=True)
-    return True

@@ -15,7 +15,7 @@ LINES_A_TEST_FILE = 400
 LONGER = {
     "notebooks/06_prove_it.py": 420,
     "kvtiers/result/summary.py summarize": 41,
-    "lab/cli.py run": 65,
+    "lab/cli.py run": 52,
     "lab/local_run.py run_local": 58,
     "lab/url_run.py run_url": 55,
 }

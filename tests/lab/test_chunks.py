@@ -1,3 +1,5 @@
+import errno
+import os
 import threading
 from pathlib import Path
 
@@ -89,3 +91,14 @@ def test_the_drive_is_measured_past_the_page_cache_or_not_at_all(tmp_path: Path)
         bandwidth = ChunkFiles(tmp_path, 4096, direct_io=True).read_gb_per_s()
         assert bandwidth is not None
         assert bandwidth > 0
+
+
+def test_a_file_system_that_opens_for_direct_io_and_then_refuses_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    monkeypatch.setattr(os, "write", refuse)
+    assert not supports_direct_io(tmp_path)
+    assert list(tmp_path.iterdir()) == []
