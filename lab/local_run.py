@@ -57,7 +57,8 @@ def run_local(wanted: LocalRun) -> Result:
     experiment = _experiment(wanted, pool, config)
     outcome = Outcome()
     with _stage(wanted, pool) as stage:
-        processes = _run_lives(wanted, pool, stage, experiment, outcome)
+        groups = process_groups(wanted, pool, stage.storage, stage.planned)
+        processes = _run_lives(wanted, groups, stage, experiment, outcome)
         drive = _drive(wanted, stage.chunk_files)
     return assemble(
         outcome,
@@ -74,6 +75,7 @@ def run_local(wanted: LocalRun) -> Result:
             threads=engine_threads() if preset.engine == "cpu" else None,
             direct_io=stage.storage.direct_io,
             l1_gib=stage.storage.l1_gib if wanted.is_mp else None,
+            side_by_side=len(groups) == 1 if wanted.knobs.control else None,
         ),
         processes=processes,
         drive=drive,
@@ -97,10 +99,10 @@ def _stage(wanted: LocalRun, pool: Pool) -> Iterator[Stage]:
 
 
 def _run_lives(
-    wanted: LocalRun, pool: Pool, stage: Stage, experiment: Experiment, outcome: Outcome
+    wanted: LocalRun, groups: Sequence[list[Launch]], stage: Stage, experiment: Experiment, outcome: Outcome
 ) -> list[ProcessRun]:
     """Each group of processes from start to stop, the tier's once more after a restart; a fault ends it."""
-    lives = [(group, False) for group in process_groups(wanted, pool, stage.storage, stage.planned)]
+    lives = [(group, False) for group in groups]
     if wanted.knobs.restart:
         lives.append(([launch for launch in stage.planned if launch.arm is Arm.LMCACHE], True))
     processes = list[ProcessRun]()
