@@ -152,7 +152,7 @@ def _targets(started: Sequence[Process], wanted: LocalRun, stage: Stage, clients
         if target.arm is Arm.LMCACHE:
             target.chunk_files = stage.chunk_files
             if server is None:
-                target.tiers, target.log = (Tier.SSD,), EngineLog(process.log_path)
+                target.tiers, target.log = (Tier.SSD,), EngineLog(process.log_path, wanted.knobs.chunk_tokens)
             else:
                 require_shared(server.log_path)
                 target.tiers = (Tier.CPU, Tier.SSD)

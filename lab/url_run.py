@@ -80,7 +80,7 @@ def _target(wanted: UrlRun, client: Client, stack: ExitStack) -> Target:
         target.cache_server = CacheServer(wanted.server, CacheServerLog(wanted.log) if wanted.log else None)
         stack.callback(target.cache_server.close)
     elif wanted.log:
-        target.log = EngineLog(wanted.log)
+        target.log = EngineLog(wanted.log, wanted.knobs.chunk_tokens)
     return target
 
 
