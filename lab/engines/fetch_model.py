@@ -8,7 +8,6 @@ With ``config`` only its config.json. Prints one JSON object a line: ``{"bytes":
 
 import errno
 import json
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -23,6 +22,7 @@ from huggingface_hub.errors import (
 )
 from tqdm import tqdm
 
+UNAUTHORIZED = 401
 SUFFIXES = (".safetensors", ".json", ".txt", ".model", ".jinja")
 
 
@@ -111,6 +111,9 @@ def main(model: str, what: str = "all") -> None:
     except OfflineModeIsEnabled:
         tell(fault=f"{model} is not in the cache, and HF_HUB_OFFLINE forbids to fetch it: unset that")
     except HfHubHTTPError as error:
+        if error.response.status_code == UNAUTHORIZED:
+            tell(fault=f"{constants.ENDPOINT} refused the token for {model}: check HF_TOKEN")
+            return
         tell(fault=f"{constants.ENDPOINT} answered {error.response.status_code} for {model}: try again later")
     except OSError as error:
         if error.errno == errno.ENOSPC:
@@ -122,5 +125,4 @@ def main(model: str, what: str = "all") -> None:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     main(*sys.argv[1:])

@@ -1,6 +1,7 @@
 """A preset's model: made here, a directory, or brought from Hugging Face before anything starts."""
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from subprocess import PIPE
@@ -51,7 +52,8 @@ def _fetch(preset: Preset, *what: str) -> Path:
     """By the engine's own hub client, out of its cache where all of it is there."""
     command = [str(engine_python(preset.engine)), str(ENGINES / "fetch_model.py"), preset.model, *what]
     told: dict[str, Any] = {}
-    with bars() as progress, subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True) as fetching:
+    quiet = os.environ | {"DO_NOT_TRACK": "1"}
+    with bars() as progress, subprocess.Popen(command, env=quiet, stdout=PIPE, stderr=PIPE, text=True) as fetching:
         bar = None
         assert fetching.stdout is not None
         assert fetching.stderr is not None
