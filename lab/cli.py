@@ -1,4 +1,4 @@
-"""The command line: run, setup, show, models, check."""
+"""The command line: run, setup, gpu, show, models, check."""
 
 import json
 import os
@@ -29,6 +29,7 @@ from lab.launches import DEFAULT_CACHE_ROOT, DEFAULT_START_TIMEOUT_S, LocalRun, 
 from lab.local_run import run_local
 from lab.options import options_from
 from lab.paths import LATEST
+from lab.readiness import readiness
 from lab.report import outcome
 from lab.report.show import save_chart, show
 from lab.url_run import UrlRun, run_url
@@ -152,6 +153,16 @@ def setup(engine: Engine = "auto", preset: PresetName = None, model: ModelName =
     set_up(chosen.engine)
     bring(wanted)
     say(f"the {chosen.engine} engine and {wanted.name} are ready")
+
+
+@app.command()
+def gpu() -> None:
+    """What would a run use on this machine, GPU or none? Installs nothing; exits 1 where something is missing."""
+    lines = readiness()
+    for line in lines:
+        _out.print(f"{'!' if line.bad else ' '} {line.what:<10}{line.said}", markup=False, soft_wrap=True)
+    if any(line.bad for line in lines):
+        raise typer.Exit(1)
 
 
 @app.command("show")
