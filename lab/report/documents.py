@@ -8,9 +8,14 @@ import re
 from kvtiers.result.compare import WIRINGS, side_by_side
 from kvtiers.result.schema import Result, ReuseParts, read_result
 from kvtiers.result.steps import Arm, Step
-from kvtiers.units import format_seconds
+from kvtiers.units import GIB, format_bytes, format_seconds
 from kvtiers.words import text
+from lab.engines.card import card_share
+from lab.engines.presets import PRESETS
+from lab.knobs import Knobs
+from lab.launches import LocalRun, pool_of
 from lab.paths import REPOSITORY, RESULTS
+from machine.gpu import CAPABILITIES, Card
 
 DOCUMENTS = {
     "README.md": "en",
@@ -18,6 +23,8 @@ DOCUMENTS = {
     "docs/lab.md": "en",
     "docs/lab.zh-TW.md": "zh-TW",
 }
+CARD_SIZES_GIB = (8, 12, 16, 24, 80)
+_FREE = 0.95
 _BLOCK = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -35,6 +42,7 @@ def documented(name: str) -> str:
         "headline": _headline(runs[0], language),
         "steps": _steps(runs, language),
         "parts": _parts(runs, language),
+        "cards": _cards(language),
     }
     document = (REPOSITORY / name).read_text(encoding="utf-8")
     return _BLOCK.sub(lambda match: f"{match[1]}{blocks[match[2]]}\n{match[3]}", document)
@@ -58,6 +66,25 @@ def _parts(runs: list[Result], language: str) -> str:
         for parts in run.summary.reuse_parts
         if parts.step in (Step.CPU_HIT, Step.SSD_REUSE)
     )
+
+
+def _cards(language: str) -> str:
+    """What fits which card, by arithmetic, with 95 % of it free: nothing of it was run."""
+    names = [text(f"report.card.{name}", language, {}) for name in ("preset", "weights", "kv", "takes")]
+    head = [*names, *(text("report.card.size", language, {"gib": size}) for size in CARD_SIZES_GIB)]
+    lines = [head, ["---"] * len(head)]
+    for preset in PRESETS.values():
+        if preset.engine == "cuda":
+            pool = pool_of(LocalRun(preset, Knobs()))
+            shares = [card_share(_card(size), pool, preset.weight_bytes, with_server=True) for size in CARD_SIZES_GIB]
+            sizes = (preset.weight_bytes, pool.kv_bytes_per_token, shares[0].engine_bytes + shares[0].server_bytes)
+            fits = [text(f"report.card.engines_{share.engines}", language, {}) for share in shares]
+            lines.append([f"`{preset.name}`", *map(format_bytes, sizes), *fits])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _card(gib: int) -> Card:
+    return Card(0, "", f"{gib} GiB", "", CAPABILITIES[-1], gib * GIB, int(_FREE * gib * GIB))
 
 
 def parts_text(parts: ReuseParts, language: str, tokens: int) -> str:
