@@ -34,8 +34,9 @@ class CardShare:
 
     @property
     def utilization(self) -> float:
-        """Of --gpu-memory-utilization: the share of the whole card for one engine, rounded up."""
-        return math.ceil(_HUNDREDTHS * self.engine_bytes / self.card.total_bytes) / _HUNDREDTHS
+        """Of --gpu-memory-utilization: one engine's share of the whole card. Rounded down: vLLM asks that as much is
+        free at its start, and for nothing else."""
+        return max(1, math.floor(_HUNDREDTHS * self.engine_bytes / self.card.total_bytes)) / _HUNDREDTHS
 
     def require_one(self) -> None:
         """Refuse before a minute's start.

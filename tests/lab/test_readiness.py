@@ -44,7 +44,7 @@ def test_a_machine_with_a_card(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> 
         "NVIDIA GeForce RTX 4090, 24564 MiB, 23.4 GiB free; driver 580.95.05, compute capability 8.9"
     )
     assert lines["engine"].said == "cuda"
-    assert "both arms at once, --gpu-memory-utilization 0.21" in lines["preset"].said
+    assert "both arms at once, --gpu-memory-utilization 0.2;" in lines["preset"].said
     assert "qwen3-0.6b, qwen3-1.7b-fp8, qwen3-4b-awq, qwen3-8b-fp8, qwen3-14b-fp8" in lines["preset"].said
     assert (
         "the cuda engine takes up to 17 GB; Qwen/Qwen3-4B-AWQ, 2.7 GB, comes from Hugging Face" in lines["set up"].said

@@ -100,12 +100,12 @@ def test_ram_that_the_server_of_a_gpu_run_cannot_have_is_told(monkeypatch: pytes
         process_groups(wanted, pool_of(wanted), replace(STORAGE, l1_gib=4), dry_run(wanted))
 
 
-@pytest.mark.parametrize(("total", "share"), [(8, 0.62), (24, 0.21), (80, 0.07)])
+@pytest.mark.parametrize(("total", "share"), [(8, 0.61), (24, 0.20), (80, 0.06)])
 def test_an_engine_claims_what_it_needs_of_the_card_and_no_more(total: float, share: float) -> None:
     server, *engines = dry_run(LocalRun(PRESETS["qwen3-4b-awq"], Knobs(), card=card(total, total)))
     for launch in engines:
         claimed = float(launch.command[launch.command.index("--gpu-memory-utilization") + 1])
-        assert claimed == pytest.approx(share, abs=0.01)
+        assert claimed == share
     for launch in (server, *engines):
         assert launch.environment["CUDA_VISIBLE_DEVICES"] == "2"
         assert launch.environment["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
