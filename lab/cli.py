@@ -5,7 +5,7 @@ import os
 import shlex
 import signal
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -235,7 +235,7 @@ def _print_commands(wanted: LocalRun) -> None:
 
 def _set_up_and_run(wanted: LocalRun) -> Result:
     set_up(wanted.preset.engine)
-    return run_local(replace(wanted, model_directory=bring(wanted.preset)))
+    return run_local(wanted)
 
 
 def _measure(run: Callable[[], Result], output: Path) -> None:

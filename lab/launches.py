@@ -200,10 +200,10 @@ def running(group: Sequence[Launch], logs: Path, timeout_s: float, *, in_turn: b
                 starts[process].reach(reached)
                 starts[process].note(note)
 
-            for at_once in [[process] for process in processes] if in_turn else [processes]:
-                for process in at_once:
-                    stack.enter_context(process)
-                wait_until_healthy(at_once, timeout_s, on_progress)
+            for last, process in enumerate(processes, start=1):
+                stack.enter_context(process)
+                if in_turn or last == len(processes):
+                    wait_until_healthy(processes[:last], timeout_s, on_progress)
         for process in processes:
             say(f"{process.launch.name} healthy after {process.start_s:.0f} s")
         yield processes

@@ -3,17 +3,17 @@
 import contextlib
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from kvtiers.ledger.tiers import Tier
-from kvtiers.model import kv_spec
+from kvtiers.model import kv_spec, read_config
 from kvtiers.result.schema import Mode, Model, ProcessRun, Program, Result
 from kvtiers.result.steps import Arm
 from lab.engines.install import engine_versions, refuse_known_bad
 from lab.engines.launch import Launch, Storage, engine_threads, shares_memory
-from lab.engines.models import preset_config
+from lab.engines.models import bring
 from lab.engines.ports import reserved_ports
 from lab.engines.process import Process
 from lab.engines.shared_memory import require_shared, shared_memory
@@ -42,7 +42,7 @@ class Stage:
 
 
 def run_local(wanted: LocalRun) -> Result:
-    """Start, measure, stop.
+    """Bring the model, start, measure, stop.
 
     Raises:
         LabError: when it could not even begin. What breaks later is told by the result, which is then not valid.
@@ -51,7 +51,8 @@ def run_local(wanted: LocalRun) -> Result:
     installed = engine_versions(preset.engine)
     if not wanted.known_bad:
         refuse_known_bad(installed, wanted.lmcache_mode, preset.engine)
-    config = preset_config(preset)
+    directory = bring(preset)
+    wanted, config = replace(wanted, model_directory=directory), read_config(str(directory))
     spec = kv_spec(config)
     pool = pool_for(wanted.knobs, preset.block_tokens, spec.bytes_per_token)
     experiment = _experiment(wanted, pool, config)
