@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from kvtiers.ledger.tiers import Tier
-from kvtiers.model import kv_spec, read_config
+from kvtiers.model import kv_spec
 from kvtiers.result.schema import Mode, Model, ProcessRun, Program, Result
 from kvtiers.result.steps import Arm
 from lab.engines.install import engine_versions, refuse_known_bad
 from lab.engines.launch import Launch, Storage, engine_threads, shares_memory
-from lab.engines.models import bring
+from lab.engines.models import bring, preset_config
 from lab.engines.ports import reserved_ports
 from lab.engines.process import Process
 from lab.engines.shared_memory import require_shared, shared_memory
@@ -52,7 +52,7 @@ def run_local(wanted: LocalRun) -> Result:
     if not wanted.known_bad:
         refuse_known_bad(installed, wanted.lmcache_mode, preset.engine)
     directory = bring(preset)
-    wanted, config = replace(wanted, model_directory=directory), read_config(str(directory))
+    wanted, config = replace(wanted, model_directory=directory), preset_config(preset, directory)
     spec = kv_spec(config)
     pool = pool_for(wanted.knobs, preset.block_tokens, spec.bytes_per_token)
     experiment = _experiment(wanted, pool, config)

@@ -31,15 +31,18 @@ def bring(preset: Preset) -> Path:
     return path
 
 
-def preset_config(preset: Preset) -> dict[str, Any]:
-    """The model's config.json; of a Hugging Face id nothing else is fetched.
+def preset_config(preset: Preset, directory: Path | None = None) -> dict[str, Any]:
+    """The config.json in the model's ``directory``, computed in the preset's type; without one, of a Hugging Face id
+    nothing else is fetched.
 
     Raises:
         LabError: when it is not to be had.
         KvtiersError: when it is no config.
     """
     path = Path(preset.model)
-    return read_config(str(path if path.is_absolute() else _fetch(preset, "config")))
+    directory = directory or (path if path.is_absolute() else _fetch(preset, "config"))
+    typed = {} if preset.dtype == "auto" else {"torch_dtype": preset.dtype, "dtype": preset.dtype}
+    return read_config(str(directory)) | typed
 
 
 def weight_bytes(preset: Preset, directory: Path | None) -> int:

@@ -85,7 +85,12 @@ def _gap_nats(found: Difference, prompt: Sequence[int], target: Target) -> float
     if found.tokens is None:
         return None
     before = found.other.evidence.token_ids[: found.position]
-    return target.client.gap_nats((*prompt, *before), *found.tokens)
+    try:
+        return target.client.gap_nats((*prompt, *before), *found.tokens)
+    except RequestError as error:
+        if error.status is None:
+            raise
+        return None  # it refuses logprobs
 
 
 def _cause(error: LabError, targets: Sequence[Target]) -> LabError:

@@ -1,5 +1,6 @@
 """What is said of a preset before its model is there, against arithmetic on its config.json; and what a run holds."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from kvtiers.model import kv_spec
 from kvtiers.units import GIB
 from lab.engines.card import card_share
+from lab.engines.models import preset_config
 from lab.engines.presets import PRESETS, Preset
 from lab.knobs import FLOODS, Knobs
 from lab.launches import LocalRun, pool_of, storage_for
@@ -31,12 +33,10 @@ def weights(model: dict[str, Any], bytes_each: int) -> float:
 
 
 @pytest.mark.parametrize("preset", FROM_A_HUB, ids=lambda preset: preset.name)
-def test_kv_and_weights_are_those_of_the_config(preset: Preset) -> None:
-    model = config(preset.model)
-    bytes_each = 4 if preset.dtype == "float32" else 2
-    assert kv_spec(model | {"torch_dtype": "float32" if bytes_each == 4 else "bfloat16"}).bytes_per_token == (
-        preset.kv_bytes_per_token
-    )
+def test_kv_and_weights_are_those_of_the_config(preset: Preset, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(config(preset.model)))
+    model, bytes_each = preset_config(preset, tmp_path), 4 if preset.dtype == "float32" else 2
+    assert kv_spec(model).bytes_per_token == preset.kv_bytes_per_token
     assert preset.weight_bytes == pytest.approx(weights(model, bytes_each), rel=0.005)
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from kvtiers.result.schema import Parting, Result, Sample
 from kvtiers.result.steps import Arm, Step
 from lab.knobs import Knobs
-from lab.measure.client import Client
+from lab.measure.client import Client, RequestError
 from lab.measure.documents import TokenSource
 from lab.measure.scenarios import Experiment, Runner, Target
 from lab.report.outcome import Outcome, assemble, collect
@@ -26,10 +26,13 @@ class Likely:
     """Stands for a client that is asked for logprobs and nothing else."""
 
     gap: float | None
+    refuses: RequestError | None = None
     asked: list[tuple[tuple[int, ...], int, int]] = field(default_factory=list)
 
     def gap_nats(self, prompt: Sequence[int], first: int, second: int) -> float | None:
         self.asked.append((tuple(prompt), first, second))
+        if self.refuses:
+            raise self.refuses
         return self.gap
 
 
@@ -62,6 +65,17 @@ def test_an_answer_that_ends_early_is_not_asked_about(monkeypatch: pytest.Monkey
     collected(monkeypatch, outcome, Arm.LMCACHE, likely, *samples)
     assert likely.asked == []
     assert outcome.partings[0].gap_nats is None
+
+
+@pytest.mark.parametrize(("status", "problems"), [(400, []), (None, ["gone"])])
+def test_a_server_that_refuses_logprobs_leaves_the_gap_open_one_that_is_gone_is_a_problem(
+    monkeypatch: pytest.MonkeyPatch, status: int | None, problems: list[str]
+) -> None:
+    outcome, likely = Outcome(), Likely(None, RequestError("gone", status))
+    samples = answered(Arm.LMCACHE, Step.COLD, 7, 8), answered(Arm.LMCACHE, Step.GPU_HIT, 7, 9)
+    collected(monkeypatch, outcome, Arm.LMCACHE, likely, *samples)
+    assert outcome.problems == problems
+    assert not assembled(outcome).valid
 
 
 def assembled(outcome: Outcome) -> Result:
