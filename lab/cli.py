@@ -267,7 +267,10 @@ def _chosen(engine: str, *, must_run: bool = True) -> Choice:
 
 def _words(arguments: Sequence[str]) -> tuple[str, ...]:
     """Options as typed: ``--max-num-seqs 4``, or ``--max-num-seqs=4``."""
-    words = tuple(word for argument in arguments for word in shlex.split(argument))
+    try:
+        words = tuple(word for argument in arguments for word in shlex.split(argument))
+    except ValueError as error:
+        raise LabError(f"--engine-arg {' '.join(arguments)}: {error}") from None
     for word in words:
         if word.partition("=")[0].replace("_", "-") in _OURS:
             raise LabError(f"--engine-arg {word}: that is the lab's own to set, or it could not tell what it measures")

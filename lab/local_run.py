@@ -11,8 +11,9 @@ from kvtiers.ledger.tiers import Tier
 from kvtiers.model import kv_spec
 from kvtiers.result.schema import Mode, Model, ProcessRun, Program, Result
 from kvtiers.result.steps import Arm
+from kvtiers.settings.mp import Transfer
 from lab.engines.install import engine_versions, refuse_known_bad
-from lab.engines.launch import Launch, Storage, engine_threads, shares_memory
+from lab.engines.launch import Launch, Storage, engine_threads, transfer
 from lab.engines.models import bring, preset_config
 from lab.engines.ports import reserved_ports
 from lab.engines.process import Process
@@ -92,7 +93,7 @@ def _stage(wanted: LocalRun, pool: Pool) -> Iterator[Stage]:
         ports = stack.enter_context(reserved_ports(wanted.ports, wanted.port))
         direct_io = not wanted.knobs.page_cache and supports_direct_io(chunks)
         storage = storage_for(wanted, pool, chunks, direct_io=direct_io)
-        if wanted.is_mp and shares_memory(wanted.preset):
+        if wanted.is_mp and transfer(wanted.preset) is not Transfer.LMCACHE_DRIVEN:
             stack.enter_context(shared_memory(chunks.name, storage.l1_gib))
         files = ChunkFiles(chunks, wanted.knobs.chunk_tokens * pool.kv_bytes_per_token, direct_io)
         planned = launches(wanted, pool, Directories(chunks, sockets), ports, direct_io=direct_io)

@@ -83,17 +83,17 @@ class Connection:
     environment: Mapping[str, str] | None = None
 
 
-def shares_memory(preset: Preset) -> bool:
-    """Must engine and LMCache's server share memory, since they can't share a GPU's?"""
-    return preset.engine == "cpu" or in_wsl()
+def transfer(preset: Preset) -> mp.Transfer:
+    """Who copies KV: LMCache's server, where an engine can hand it its GPU's memory; else the engine, through memory of
+    both. In WSL2 CUDA may not hand it over."""
+    if preset.engine == "cpu":
+        return mp.Transfer.AUTO
+    return mp.Transfer.ENGINE_DRIVEN if in_wsl() else mp.Transfer.LMCACHE_DRIVEN
 
 
 def mp_mode(preset: Preset, storage: Storage, chunk_tokens: int, port: int, http_port: int) -> mp.MPMode:
-    """LMCache's server with RAM and the drive under test. Where engines can't hand it their GPU's memory (without a
-    GPU, in WSL2) they copy through shared memory."""
-    on_cpu = preset.engine == "cpu"
-    without_gpu = mp.Transfer.AUTO if on_cpu else mp.Transfer.ENGINE_DRIVEN
-    shares = shares_memory(preset)
+    """LMCache's server with RAM and the drive under test."""
+    way = transfer(preset)
     return mp.MPMode(
         l1_gib=storage.l1_gib,
         l2=mp.Drive(str(storage.directory), storage.direct_io),
@@ -102,8 +102,8 @@ def mp_mode(preset: Preset, storage: Storage, chunk_tokens: int, port: int, http
         port=port,
         http_host=HOST,
         http_port=http_port,
-        transfer=without_gpu if shares else mp.Transfer.LMCACHE_DRIVEN,
-        shm_name=storage.directory.name if shares else "",
+        transfer=way,
+        shm_name="" if way is mp.Transfer.LMCACHE_DRIVEN else storage.directory.name,
     )
 
 

@@ -90,6 +90,7 @@ def test_a_corrupt_result_is_one_message(tmp_path: Path) -> None:
             ("run", "--engine", "cpu", "--engine-arg=--port=80", "--dry-run"),
             "--engine-arg --port=80: that is the lab's",
         ),
+        (("run", "--engine", "cpu", "--engine-arg=--x 'y", "--dry-run"), "--engine-arg --x 'y: No closing quotation"),
         (("run", "--log", "engine.log"), "--server and --log go with --url"),
         (("run", "--server", "http://127.0.0.1:9"), "--server and --log go with --url"),
         (("run", "--restart", "--wiring", "in-process"), "--restart needs --wiring mp"),
