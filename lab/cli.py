@@ -1,9 +1,10 @@
-"""The command line: run, survive, setup, show, models, check."""
+"""The command line: run, survive, setup, gpu, show, models, check."""
 
 import json
 import os
+import shlex
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
@@ -20,27 +21,33 @@ from kvtiers.result.survival import dump
 from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.units import format_bytes
 from lab.engines.install import set_up
-from lab.engines.presets import PRESETS, choose
+from lab.engines.models import bring
+from lab.engines.presets import PRESETS, choose_preset
 from lab.errors import LabError
 from lab.judge.check import DEFAULT_CEILING_TOKENS, DEFAULT_DOCUMENT_TOKENS, Check, run_check
 from lab.judge.points import State
 from lab.knobs import Knobs
 from lab.launches import DEFAULT_CACHE_ROOT, DEFAULT_START_TIMEOUT_S, LocalRun, dry_run
 from lab.local_run import run_local
+from lab.options import options_from
 from lab.paths import LATEST, RESULTS
+from lab.readiness import readiness
 from lab.report import outcome
 from lab.report.show import save_chart, show
 from lab.survive.report import show as show_survival
 from lab.survive.run import run_survive
 from lab.url_run import UrlRun, run_url
+from machine.commands import ENGINES
 from machine.errors import MachineError
-from machine.kinds import engine_for
+from machine.gpu import Choice, choose
 from progress import say
 
 INTERRUPTED = 130
 _AS_IT_IS = (
-    "--url measures a server as it is: --preset, --model, --page-cache, --restart and --dry-run do not go with it"
+    "--url measures a server as it is: --preset, --model, --engine-arg, --page-cache, --restart and --dry-run "
+    "do not go with it"
 )
+_OURS = ("--host", "--port", "--model", "--served-model-name", "--kv-transfer-config", "--num-gpu-blocks-override")
 _STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -61,10 +68,6 @@ _out = Console(highlight=False)
 Engine = Annotated[str, typer.Option(help="cpu, cuda, or auto: cuda where an NVIDIA GPU answers.")]
 PresetName = Annotated[str | None, typer.Option("--preset", help="A name from `models`.")]
 ModelName = Annotated[str | None, typer.Option("--model", help="A model directory or Hugging Face id instead.")]
-PageCache = Annotated[
-    bool, typer.Option("--page-cache", help="Also reuse with the chunk files in the page cache; no direct IO then.")
-]
-Restart = Annotated[bool, typer.Option("--restart", help="Also reuse after server and engine were started anew.")]
 Wiring = Annotated[
     LMCacheMode,
     typer.Option(
@@ -75,6 +78,10 @@ Wiring = Annotated[
 ]
 KnownBad = Annotated[
     bool, typer.Option("--known-bad", help="Run versions that are known to return wrong KV: the answers decide.")
+]
+EngineArguments = Annotated[
+    list[str] | None,
+    typer.Option("--engine-arg", help="An option of vLLM's for both arms, as in --engine-arg=--max-num-seqs=4."),
 ]
 Port = Annotated[
     int | None,
@@ -89,22 +96,16 @@ Log = Annotated[Path | None, typer.Option(help="LMCache's log: that server's, or
 
 
 @app.command()
+@options_from(Knobs, "knobs")
 def run(
+    knobs: Knobs,
     engine: Engine = "auto",
     preset: PresetName = None,
     model: ModelName = None,
-    pool_tokens: Annotated[int, typer.Option(help="Size of the KV pool; rounded down to blocks.")] = Knobs.pool_tokens,
-    document_tokens: Annotated[int, typer.Option(help="Length of the seeded document.")] = Knobs.document_tokens,
     document: Annotated[list[Path] | None, typer.Option(help="A text file to use instead; may be repeated.")] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Times each step is measured.")] = Knobs.repeats,
-    max_tokens: Annotated[int, typer.Option(min=1, help="Tokens generated a request.")] = Knobs.max_tokens,
-    chunk_size: Annotated[int, typer.Option(help="LMCache's chunk, in tokens.")] = Knobs.chunk_tokens,
-    seed: Annotated[int, typer.Option(help="Seed of the documents.")] = Knobs.seed,
-    control: Annotated[bool, typer.Option(help="Also measure the same engine without LMCache.")] = True,
-    page_cache: PageCache = False,
-    restart: Restart = False,
     wiring: Wiring = LMCacheMode.MP,
     known_bad: KnownBad = False,
+    engine_arg: EngineArguments = None,
     cache_dir: Annotated[Path, typer.Option(help="On the drive under test.")] = DEFAULT_CACHE_ROOT,
     port: Port = None,
     start_timeout: StartTimeout = DEFAULT_START_TIMEOUT_S,
@@ -115,29 +116,19 @@ def run(
     dry_run_only: Annotated[bool, typer.Option("--dry-run", help="Print the commands and start nothing.")] = False,
 ) -> None:
     """Run the experiment and write the result file."""
-    knobs = Knobs(
-        pool_tokens=pool_tokens,
-        document_tokens=document_tokens,
-        chunk_tokens=chunk_size,
-        repeats=repeats,
-        max_tokens=max_tokens,
-        seed=seed,
-        control=control,
-        page_cache=page_cache,
-        restart=restart,
-    )
     documents = tuple(document or ())
     if url is not None:
-        if preset or model or dry_run_only or page_cache or restart:
+        if preset or model or engine_arg or dry_run_only or knobs.page_cache or knobs.restart:
             raise LabError(_AS_IT_IS)
         _measure(lambda: run_url(UrlRun(url, knobs, server, log, documents)), output)
         return
     if log is not None or server is not None:
         raise LabError("--server and --log go with --url; the lab starts its own server and reads its own logs")
-    if restart and wiring is LMCacheMode.IN_PROCESS:
+    if knobs.restart and wiring is LMCacheMode.IN_PROCESS:
         raise LabError("--restart needs --wiring mp: LMCache inside the engine finds no file again after a restart")
+    chosen = _chosen(engine, must_run=not dry_run_only)
     local = LocalRun(
-        preset=choose(preset, model, _engine(engine)),
+        preset=choose_preset(preset, model, chosen.engine),
         knobs=knobs,
         document_paths=documents,
         cache_root=cache_dir,
@@ -145,6 +136,8 @@ def run(
         start_timeout_s=start_timeout,
         lmcache_mode=wiring,
         known_bad=known_bad,
+        card=chosen.card,
+        engine_arguments=_words(engine_arg or ()),
     )
     if dry_run_only:
         _print_commands(local)
@@ -162,8 +155,16 @@ def survive(
 ) -> None:
     """What is found again after restarts, by another engine, with a token changed, with files lost or swapped?"""
     outcome.check_writable(output)
-    wanted = LocalRun(choose(preset, None, _engine(engine)), Knobs(control=False), (), cache_dir, None, start_timeout)
-    set_up(wanted.preset.engine, wanted.preset)
+    chosen = _chosen(engine)
+    wanted = LocalRun(
+        choose_preset(preset, None, chosen.engine),
+        Knobs(control=False),
+        cache_root=cache_dir,
+        start_timeout_s=start_timeout,
+        card=chosen.card,
+    )
+    set_up(chosen.engine)
+    bring(wanted.preset)
     survival = run_survive(wanted)
     outcome.write(dump(survival), output)
     show_survival(survival, _out)
@@ -173,11 +174,23 @@ def survive(
 
 
 @app.command()
-def setup(engine: Engine = "auto") -> None:
-    """Install the engine into its own environment. Running it again resumes or does nothing."""
-    name = _engine(engine)
-    set_up(name, choose(None, None, name))
-    say(f"the {name} engine is ready")
+def setup(engine: Engine = "auto", preset: PresetName = None, model: ModelName = None) -> None:
+    """Install the engine into its own environment and bring the model. Running it again resumes or does nothing."""
+    chosen = _chosen(engine)
+    wanted = choose_preset(preset, model, chosen.engine)
+    set_up(chosen.engine)
+    bring(wanted)
+    say(f"the {chosen.engine} engine and {wanted.name} are ready")
+
+
+@app.command()
+def gpu() -> None:
+    """What would a run use on this machine, GPU or none? Installs nothing; exits 1 where something is missing."""
+    lines = readiness()
+    for line in lines:
+        _out.print(f"{'!' if line.bad else ' '} {line.what:<10}{line.said}", markup=False, soft_wrap=True)
+    if any(line.bad for line in lines):
+        raise typer.Exit(1)
 
 
 @app.command("show")
@@ -249,7 +262,7 @@ def _print_commands(wanted: LocalRun) -> None:
 
 
 def _set_up_and_run(wanted: LocalRun) -> Result:
-    set_up(wanted.preset.engine, wanted.preset)
+    set_up(wanted.preset.engine)
     return run_local(wanted)
 
 
@@ -265,10 +278,31 @@ def _measure(run: Callable[[], Result], output: Path) -> None:
         raise typer.Exit(1)
 
 
-def _engine(name: str) -> str:
-    if name not in ("cpu", "cuda", "auto"):
-        raise LabError(f"--engine must be cpu, cuda or auto, got {name!r}")
-    return engine_for(name)
+def _chosen(engine: str, *, must_run: bool = True) -> Choice:
+    """The engine with its card. A dry run also prints what another machine would start."""
+    if engine not in ENGINES:
+        raise LabError(f"--engine must be cpu, cuda or auto, got {engine!r}")
+    try:
+        choice = choose(engine)
+    except MachineError as reason:
+        if must_run:
+            raise
+        choice = Choice(engine, why=str(reason))
+    if choice.why:
+        say(f"no GPU can be used: {choice.why}")
+    return choice
+
+
+def _words(arguments: Sequence[str]) -> tuple[str, ...]:
+    """Options as typed: ``--max-num-seqs 4``, or ``--max-num-seqs=4``."""
+    try:
+        words = tuple(word for argument in arguments for word in shlex.split(argument))
+    except ValueError as error:
+        raise LabError(f"--engine-arg {' '.join(arguments)}: {error}") from None
+    for word in words:
+        if word.partition("=")[0].replace("_", "-") in _OURS:
+            raise LabError(f"--engine-arg {word}: that is the lab's own to set, or it could not tell what it measures")
+    return words
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:

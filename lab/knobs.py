@@ -2,6 +2,9 @@
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
+
+from typer import Option
 
 from lab.errors import LabError
 
@@ -11,18 +14,19 @@ FLOODS = 2
 
 @dataclass(frozen=True)
 class Knobs:
-    """In tokens. ``pool_tokens`` is a wish; the pool holds whole blocks. ``page_cache``: reuse a second time, with the
-    chunk files in the operating system's page cache. ``restart``: reuse once more after every process started anew."""
+    """In tokens. Each is an option of ``lab run``, which tells what it does."""
 
-    pool_tokens: int = 2700
-    document_tokens: int = 1330
-    chunk_tokens: int = 256
-    repeats: int = 3
-    max_tokens: int = 32
-    seed: int = 0
-    control: bool = True
-    page_cache: bool = False
-    restart: bool = False
+    pool_tokens: Annotated[int, Option(help="Size of the KV pool; rounded down to blocks.")] = 2700
+    document_tokens: Annotated[int, Option(help="Length of the seeded document.")] = 1330
+    chunk_tokens: Annotated[int, Option("--chunk-size", help="LMCache's chunk, in tokens.")] = 256
+    repeats: Annotated[int, Option(min=1, help="Times each step is measured.")] = 3
+    max_tokens: Annotated[int, Option(min=1, help="Tokens generated a request.")] = 32
+    seed: Annotated[int, Option(help="Seed of the documents.")] = 0
+    control: Annotated[bool, Option(help="Also measure the same engine without LMCache.")] = True
+    page_cache: Annotated[
+        bool, Option("--page-cache", help="Also reuse with the chunk files in the page cache; no direct IO then.")
+    ] = False
+    restart: Annotated[bool, Option("--restart", help="Also reuse after server and engine were started anew.")] = False
 
 
 @dataclass(frozen=True)

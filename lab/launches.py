@@ -7,17 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kvtiers.model import kv_spec
-from kvtiers.result.schema import Program
 from kvtiers.result.steps import Arm, Moment, Step
 from kvtiers.settings.mp import vllm_arguments
 from kvtiers.settings.version_pairs import LMCacheMode
-from kvtiers.units import GIB
+from kvtiers.units import GIB, format_bytes
+from lab.engines.card import CardShare, card_share
 from lab.engines.launch import Connection, Launch, Storage, engine_launch, in_process, mp_mode, server_launch
+from lab.engines.models import preset_config, weight_bytes
 from lab.engines.ports import FIRST_PORT
-from lab.engines.presets import Preset, preset_config
+from lab.engines.presets import Preset
 from lab.engines.process import MILESTONES, Process, wait_until_healthy
+from lab.errors import LabError
 from lab.knobs import FLOODS, Knobs, Pool, pool_for
 from lab.paths import STATE
+from machine.gpu import Card
+from machine.limits import available_memory_bytes
 from machine.memory import IN_PROCESS_MORE_BYTES, engines_that_fit
 from progress import add_bar, bars, say
 
@@ -29,12 +33,14 @@ _LIMIT_SLACK = 1.25
 # LMCache's server begins to evict at 80 % of its RAM.
 _L1_SLACK = 2.0
 _MIN_L1_GIB = 0.5
+_MIN_STAGING_GIB = 1.0
 
 
 @dataclass(frozen=True)
 class LocalRun:
     """What to run and where. ``port``: the first of the run's ports; None: free ones are chosen. ``known_bad``: run
-    versions too that are known not to work so wired."""
+    versions too that are known not to work so wired. ``card``: the GPU, where one is used and known;
+    ``engine_arguments``: the user's own, for both arms; ``model_directory``: where set-up has put the model."""
 
     preset: Preset
     knobs: Knobs
@@ -44,6 +50,14 @@ class LocalRun:
     start_timeout_s: float = DEFAULT_START_TIMEOUT_S
     lmcache_mode: LMCacheMode = LMCacheMode.MP
     known_bad: bool = False
+    card: Card | None = None
+    engine_arguments: tuple[str, ...] = ()
+    model_directory: Path | None = None
+
+    @property
+    def is_mp(self) -> bool:
+        """Is LMCache a server beside the engine?"""
+        return self.lmcache_mode is LMCacheMode.MP
 
     @property
     def arms(self) -> tuple[Arm, ...]:
@@ -53,7 +67,7 @@ class LocalRun:
     @property
     def ports(self) -> int:
         """One an arm, then the server's two."""
-        return len(self.arms) + (2 if self.lmcache_mode is LMCacheMode.MP else 0)
+        return len(self.arms) + (2 if self.is_mp else 0)
 
 
 @dataclass(frozen=True)
@@ -79,11 +93,18 @@ def pool_of(wanted: LocalRun) -> Pool:
 
 
 def storage_for(wanted: LocalRun, pool: Pool, chunks: Path, *, direct_io: bool) -> Storage:
-    """Room for all that a run stores, and in the server's RAM for all of one round."""
+    """Room for all that a run stores, in the server's RAM for all of one round, and in an engine's buffer for all that
+    waits to be written before the next reuse: what finds no room is dropped, a hit larger than it waits for ever."""
     document_tokens, stored_tokens = _tokens_stored(wanted, pool)
-    round_tokens = 2 * document_tokens + 2 * FLOODS * pool.flood_tokens(document_tokens)
-    l1_gib = max(_MIN_L1_GIB, math.ceil(10 * _L1_SLACK * round_tokens * pool.kv_bytes_per_token / GIB) / 10)
-    return Storage(chunks, _LIMIT_SLACK * stored_tokens * pool.kv_bytes_per_token, l1_gib, direct_io)
+    waiting_tokens = document_tokens + FLOODS * pool.flood_tokens(document_tokens)
+    gib_a_token = pool.kv_bytes_per_token / GIB
+    return Storage(
+        chunks,
+        limit_bytes=_LIMIT_SLACK * stored_tokens * pool.kv_bytes_per_token,
+        l1_gib=_tenths(max(_MIN_L1_GIB, _L1_SLACK * 2 * waiting_tokens * gib_a_token)),
+        staging_gib=_tenths(max(_MIN_STAGING_GIB, _LIMIT_SLACK * waiting_tokens * gib_a_token)),
+        direct_io=direct_io,
+    )
 
 
 def launches(
@@ -92,41 +113,82 @@ def launches(
     """LMCache's server, where there is one, then one engine an arm."""
     preset, chunk_tokens = wanted.preset, wanted.knobs.chunk_tokens
     storage = storage_for(wanted, pool, directories.chunks, direct_io=direct_io)
-    group = []
-    if wanted.lmcache_mode is LMCacheMode.MP:
+    group, share = list[Launch](), share_of_card(wanted, pool)
+    if wanted.is_mp:
         mode = mp_mode(preset, storage, chunk_tokens, port=ports[-1], http_port=ports[-2])
-        group.append(server_launch(mode, preset.engine))
+        group.append(server_launch(mode, preset.engine, wanted.card))
         lmcache = Connection(tuple(vllm_arguments(mode)))
     else:
-        lmcache = in_process(preset, pool, storage, chunk_tokens)
+        lmcache = in_process(preset, storage, chunk_tokens)
     for arm, port in zip(wanted.arms, ports, strict=False):
         connection = lmcache if arm is Arm.LMCACHE else Connection()
-        group.append(engine_launch(arm, preset, pool, connection, port=port, runtime=directories.sockets))
+        group.append(
+            engine_launch(
+                arm,
+                preset,
+                pool,
+                connection,
+                port=port,
+                runtime=directories.sockets,
+                share=share,
+                arguments=wanted.engine_arguments,
+            )
+        )
     return group
 
 
-def process_groups(wanted: LocalRun, pool: Pool, l1_gib: float, planned: Sequence[Launch]) -> list[list[Launch]]:
-    """Processes that are up at once. On CPUs both arms are, and take turns, which cancels drift, where memory holds
-    both; a GPU's memory is for one of them.
+def share_of_card(wanted: LocalRun, pool: Pool) -> CardShare | None:
+    """What the run takes of its GPU; None where it uses none, or none is known."""
+    if wanted.card is None:
+        return None
+    return card_share(wanted.card, pool, weight_bytes(wanted.preset, wanted.model_directory), with_server=wanted.is_mp)
+
+
+def process_groups(wanted: LocalRun, pool: Pool, storage: Storage, planned: Sequence[Launch]) -> list[list[Launch]]:
+    """Processes that are up at once. Both arms are where memory holds both, and take turns, which cancels drift.
 
     Raises:
-        MachineError: memory holds no engine at all.
+        MachineError, LabError: memory holds no engine at all.
     """
-    engines = sum(launch.program is Program.ENGINE for launch in planned)
-    if wanted.preset.engine != "cuda":
-        is_mp = wanted.lmcache_mode is LMCacheMode.MP
-        lmcache_bytes = max(0.0, l1_gib - _MIN_L1_GIB) * GIB if is_mp else IN_PROCESS_MORE_BYTES
-        if engines_that_fit(pool.total_bytes + _weight_bytes(wanted.preset), lmcache_bytes) >= engines:
-            return [list(planned)]
-        say("memory holds one engine at a time: the arms run one after the other, and drift would show")
+    if _engines_that_fit(wanted, pool, storage) >= len(wanted.arms):
+        return [list(planned)]
+    say("memory holds one engine at a time: the arms run one after the other, and drift would show")
     return [group for arm in Arm if (group := [launch for launch in planned if launch.arm is arm])]
 
 
+def _engines_that_fit(wanted: LocalRun, pool: Pool, storage: Storage) -> int:
+    if share := share_of_card(wanted, pool):
+        share.require_one()
+        _require_ram(GIB * (storage.l1_gib if wanted.is_mp else storage.staging_gib))
+        return share.engines
+    more_gib = storage.l1_gib - _MIN_L1_GIB if wanted.is_mp else storage.staging_gib - _MIN_STAGING_GIB
+    lmcache_bytes = more_gib * GIB + (0 if wanted.is_mp else IN_PROCESS_MORE_BYTES)
+    return engines_that_fit(pool.total_bytes + weight_bytes(wanted.preset, wanted.model_directory), lmcache_bytes)
+
+
+def _require_ram(wanted_bytes: float) -> None:
+    free = available_memory_bytes()
+    if free is not None and free < wanted_bytes:
+        wanted, had = format_bytes(wanted_bytes), format_bytes(free)
+        raise LabError(
+            f"LMCache keeps up to {wanted} of KV in the system's memory, where {had} can be had: shorten the documents "
+            "and --pool-tokens, or choose a smaller --preset"
+        )
+
+
+def _tenths(gib: float) -> float:
+    return math.ceil(10 * gib) / 10
+
+
 @contextlib.contextmanager
-def running(group: Sequence[Launch], logs: Path, timeout_s: float) -> Iterator[list[Process]]:
-    """Processes that are healthy on entry and gone on exit; each logs to a file of its name in ``logs``."""
+def running(group: Sequence[Launch], logs: Path, timeout_s: float, *, in_turn: bool = False) -> Iterator[list[Process]]:
+    """Processes that are healthy on entry and gone on exit; each logs to a file of its name in ``logs``.
+
+    They start side by side, or ``in_turn``, as on a GPU: an engine that starts there takes what others claim of the
+    card meanwhile for its own.
+    """
+    processes = [Process(launch, logs / f"{launch.log_name}.log") for launch in group]
     with contextlib.ExitStack() as stack:
-        processes = [stack.enter_context(Process(launch, logs / f"{launch.log_name}.log")) for launch in group]
         with bars() as progress:
             starts = {
                 process: add_bar(progress, f"start {process.launch.name}", len(MILESTONES[process.launch.program]))
@@ -137,7 +199,10 @@ def running(group: Sequence[Launch], logs: Path, timeout_s: float) -> Iterator[l
                 starts[process].reach(reached)
                 starts[process].note(note)
 
-            wait_until_healthy(processes, timeout_s, on_progress)
+            for last, process in enumerate(processes, start=1):
+                stack.enter_context(process)
+                if in_turn or last == len(processes):
+                    wait_until_healthy(processes[:last], timeout_s, on_progress)
         for process in processes:
             say(f"{process.launch.name} healthy after {process.start_s:.0f} s")
         yield processes
@@ -154,8 +219,3 @@ def _tokens_stored(wanted: LocalRun, pool: Pool) -> tuple[int, int]:
     rounds = wanted.knobs.repeats * max(1, len(wanted.document_paths)) + 1
     floods = FLOODS * sum(step.moment is Moment.EVICTED and Arm.LMCACHE in step.arms for step in Step)
     return document_tokens, rounds * (document_tokens + floods * pool.flood_tokens(document_tokens))
-
-
-def _weight_bytes(preset: Preset) -> int:
-    """Of a model directory; 0 for one that is still to be downloaded."""
-    return sum(file.stat().st_size for file in Path(preset.model).glob("*.safetensors"))

@@ -3,7 +3,7 @@
 import contextlib
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,11 @@ from kvtiers.ledger.tiers import Tier
 from kvtiers.model import kv_spec
 from kvtiers.result.schema import Mode, Model, ProcessRun, Program, Result
 from kvtiers.result.steps import Arm
-from kvtiers.settings.version_pairs import LMCacheMode
+from kvtiers.settings.mp import Transfer
 from lab.engines.install import engine_versions, refuse_known_bad
-from lab.engines.launch import Launch, Storage, engine_threads
+from lab.engines.launch import Launch, Storage, engine_threads, transfer
+from lab.engines.models import bring, preset_config
 from lab.engines.ports import reserved_ports
-from lab.engines.presets import preset_config
 from lab.engines.process import Process
 from lab.engines.shared_memory import require_shared, shared_memory
 from lab.engines.tokenizer import tokenize
@@ -44,7 +44,7 @@ class Stage:
 
 
 def run_local(wanted: LocalRun) -> Result:
-    """Start, measure, stop.
+    """Bring the model, start, measure, stop.
 
     Raises:
         LabError: when it could not even begin. What breaks later is told by the result, which is then not valid.
@@ -53,19 +53,21 @@ def run_local(wanted: LocalRun) -> Result:
     installed = engine_versions(preset.engine)
     if not wanted.known_bad:
         refuse_known_bad(installed, wanted.lmcache_mode, preset.engine)
-    config = preset_config(preset)
+    directory = bring(preset)
+    wanted, config = replace(wanted, model_directory=directory), preset_config(preset, directory)
     spec = kv_spec(config)
     pool = pool_for(wanted.knobs, preset.block_tokens, spec.bytes_per_token)
     experiment = _experiment(wanted, pool, config)
     outcome = Outcome()
     with alone(), _stage(wanted, pool) as stage:
-        processes = _run_lives(wanted, pool, stage, experiment, outcome)
+        groups = process_groups(wanted, pool, stage.storage, stage.planned)
+        processes = _run_lives(wanted, groups, stage, experiment, outcome)
     return assemble(
         outcome,
         mode=Mode(preset.engine),
         lmcache_mode=wanted.lmcache_mode,
         versions=versions(installed.vllm, installed.lmcache, installed.torch, installed.python),
-        host=describe(wanted.cache_root),
+        host=describe(wanted.cache_root, wanted.card),
         model=Model(preset.name, spec.kv_dtype, spec.bytes_per_token),
         settings=settings(
             experiment,
@@ -74,7 +76,8 @@ def run_local(wanted: LocalRun) -> Result:
             chunk_tokens=wanted.knobs.chunk_tokens,
             threads=engine_threads() if preset.engine == "cpu" else None,
             direct_io=stage.storage.direct_io,
-            l1_gib=stage.storage.l1_gib if wanted.lmcache_mode is LMCacheMode.MP else None,
+            l1_gib=stage.storage.l1_gib if wanted.is_mp else None,
+            side_by_side=len(groups) == 1 if wanted.knobs.control else None,
         ),
         processes=processes,
     )
@@ -89,7 +92,7 @@ def _stage(wanted: LocalRun, pool: Pool) -> Iterator[Stage]:
         ports = stack.enter_context(reserved_ports(wanted.ports, wanted.port))
         direct_io = not wanted.knobs.page_cache and supports_direct_io(chunks)
         storage = storage_for(wanted, pool, chunks, direct_io=direct_io)
-        if wanted.lmcache_mode is LMCacheMode.MP and wanted.preset.engine == "cpu":
+        if wanted.is_mp and transfer(wanted.preset) is not Transfer.LMCACHE_DRIVEN:
             stack.enter_context(shared_memory(chunks.name, storage.l1_gib))
         files = ChunkFiles(chunks, wanted.knobs.chunk_tokens * pool.kv_bytes_per_token, direct_io)
         planned = launches(wanted, pool, Directories(chunks, sockets), ports, direct_io=direct_io)
@@ -97,16 +100,21 @@ def _stage(wanted: LocalRun, pool: Pool) -> Iterator[Stage]:
 
 
 def _run_lives(
-    wanted: LocalRun, pool: Pool, stage: Stage, experiment: Experiment, outcome: Outcome
+    wanted: LocalRun, groups: Sequence[list[Launch]], stage: Stage, experiment: Experiment, outcome: Outcome
 ) -> list[ProcessRun]:
     """Each group of processes from start to stop, the tier's once more after a restart; a fault ends it."""
-    lives = [(group, False) for group in process_groups(wanted, pool, stage.storage.l1_gib, stage.planned)]
+    lives = [(group, False) for group in groups]
     if wanted.knobs.restart:
         lives.append(([launch for launch in stage.planned if launch.arm is Arm.LMCACHE], True))
     processes = list[ProcessRun]()
     for group, again in lives:
         with (
-            running(group, LOGS / "restarted" if again else LOGS, wanted.start_timeout_s) as started,
+            running(
+                group,
+                LOGS / "restarted" if again else LOGS,
+                wanted.start_timeout_s,
+                in_turn=wanted.preset.engine == "cuda",
+            ) as started,
             contextlib.ExitStack() as clients,
         ):
             processes += map(_process_run, started)
@@ -138,7 +146,7 @@ def _targets(started: Sequence[Process], wanted: LocalRun, stage: Stage, clients
         if target.arm is Arm.LMCACHE:
             target.chunk_files = stage.chunk_files
             if server is None:
-                target.tiers, target.log = (Tier.SSD,), EngineLog(process.log_path)
+                target.tiers, target.log = (Tier.SSD,), EngineLog(process.log_path, wanted.knobs.chunk_tokens)
             else:
                 require_shared(server.log_path)
                 target.tiers = (Tier.CPU, Tier.SSD)

@@ -4,19 +4,19 @@ import platform
 from pathlib import Path
 
 from kvtiers.result.schema import Host
-from machine.kinds import gpu_name
+from machine.gpu import Card
 from machine.limits import memory_limit_bytes, usable_threads
 from machine.mounts import Mount, mount_of
 
 
-def describe(cache_root: Path) -> Host:
-    """CPU and memory as far as we may use them, GPU, and the drive and file system below the cache directory."""
+def describe(cache_root: Path, gpu: Card | None) -> Host:
+    """CPU and memory as far as we may use them, the GPU that is used, and the drive below the cache directory."""
     mount = mount_of(cache_root)
     return Host(
         cpu=_cpu_name(),
         cores=usable_threads(),
         ram_bytes=memory_limit_bytes() or 0,
-        gpu=gpu_name(),
+        gpu=str(gpu or ""),
         operating_system=f"{platform.system()} {platform.release()}",
         drive=_drive_name(mount),
         file_system=mount.file_system,

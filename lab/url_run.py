@@ -19,6 +19,7 @@ from lab.measure.counters import pool_size
 from lab.measure.documents import TokenSource, ids_of_words, read_documents
 from lab.measure.scenarios import Experiment, Target
 from lab.report.outcome import Outcome, assemble, collect, settings, versions
+from machine.gpu import choose
 
 # Bounded on purpose: pushing a document out of a large pool costs its whole size in prefill, every repeat.
 MAX_FLOOD_TOKENS = 400_000
@@ -65,7 +66,7 @@ def run_url(wanted: UrlRun) -> Result:
         mode=Mode.URL,
         lmcache_mode=LMCacheMode.MP if wanted.server else LMCacheMode.IN_PROCESS if wanted.log else None,
         versions=versions(),
-        host=describe(Path.cwd()),
+        host=describe(Path.cwd(), choose("auto").card),
         model=Model(model, None, None),
         settings=settings(experiment, pool_tokens=pool_tokens, block_tokens=block_tokens),
     )
@@ -79,7 +80,7 @@ def _target(wanted: UrlRun, client: Client, stack: ExitStack) -> Target:
         target.cache_server = CacheServer(wanted.server, CacheServerLog(wanted.log) if wanted.log else None)
         stack.callback(target.cache_server.close)
     elif wanted.log:
-        target.log = EngineLog(wanted.log)
+        target.log = EngineLog(wanted.log, wanted.knobs.chunk_tokens)
     return target
 
 

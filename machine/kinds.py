@@ -1,7 +1,6 @@
 """Which kinds of machine each command runs on. A kind nobody has run is said to be so, never promised."""
 
 import platform
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,27 +63,6 @@ def remark(kind: Kind, command: str, engine: str) -> str:
     if with_engine and engine == "cpu" and kind.processor == "x86_64" and not kind.avx2:
         raise MachineError("this CPU has no AVX2: vLLM's CPU build has kernels for AVX2 and AVX-512 only")
     return f"Linux on aarch64: {RESOLVED}" if kind.processor == "aarch64" else ""
-
-
-def gpu_name() -> str:
-    """The first NVIDIA GPU with its memory, or empty text where there is none."""
-    try:
-        answer = subprocess.run(
-            ["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    except OSError:
-        return ""
-    return answer.stdout.splitlines()[0].strip() if answer.returncode == 0 and answer.stdout.strip() else ""
-
-
-def engine_for(wanted: str) -> str:
-    """``cpu`` or ``cuda``: the wanted one, or for ``auto`` the one that fits this machine."""
-    if wanted != "auto":
-        return wanted
-    return "cuda" if gpu_name() else "cpu"
 
 
 def _has_avx2(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:

@@ -1,9 +1,8 @@
 """One look at the machine before a command: everything that is missing, told at once, before anything is downloaded."""
 
-from machine import kinds, memory, needs, packages, space
+from machine import gpu, kinds, memory, needs, packages, space
 from machine.commands import WITH_ENGINE
 from machine.errors import MachineError
-from machine.kinds import engine_for
 
 
 def look(command: str, wanted_engine: str) -> None:
@@ -12,7 +11,7 @@ def look(command: str, wanted_engine: str) -> None:
     Raises:
         MachineError: it can't; the message lists why, and what to do.
     """
-    engine = engine_for(wanted_engine) if command in WITH_ENGINE else ""
+    engine = gpu.choose(wanted_engine).engine if command in WITH_ENGINE else ""
     if remark := kinds.remark(kinds.this_kind(), command, engine):
         print(remark, flush=True)
     lacking = needs.missing(command, engine)

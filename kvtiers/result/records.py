@@ -18,7 +18,8 @@ Record = TypeVar("Record")
 
 
 def from_json(record_type: type[Record], data: object, where: str = "") -> Record:
-    """Build ``record_type`` (a dataclass) from parsed JSON.
+    """Build ``record_type`` (a dataclass) from parsed JSON. A field with a default may be left out: a file of before it
+    was known stays readable.
 
     Raises:
         KvtiersError: naming the field: missing, unknown, of another type, not finite, negative.
@@ -26,11 +27,14 @@ def from_json(record_type: type[Record], data: object, where: str = "") -> Recor
     if not isinstance(data, Mapping):
         raise KvtiersError(f"{where or 'the file'} must be an object, got {_kind(data)}")
     hints = typing.get_type_hints(record_type)
+    needed = {field.name for field in dataclasses.fields(record_type) if field.default is dataclasses.MISSING}  # type: ignore[arg-type]
     unknown = sorted(set(data) - set(hints))
     if unknown:
         raise KvtiersError(f"{_join(where, unknown[0])} is not a known field")
     values = {}
     for name, hint in hints.items():
+        if name not in data and name not in needed:
+            continue
         if name not in data:
             raise KvtiersError(f"{_join(where, name)} is missing")
         values[name] = _value(hint, data[name], _join(where, name))

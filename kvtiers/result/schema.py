@@ -68,7 +68,7 @@ class Model:
 class Settings:
     """The experiment's knobs, in tokens. ``pool_tokens`` is what the KV pool really holds, ``documents`` are the names
     to ``document_tokens``; null is what a foreign server does not tell, and ``l1_gib`` where LMCache keeps nothing in
-    RAM."""
+    RAM. ``side_by_side``: were both arms up at once, taking turns? null where there was one, or nothing tells."""
 
     pool_tokens: int
     block_tokens: int
@@ -82,6 +82,7 @@ class Settings:
     threads: int | None
     direct_io: bool | None
     l1_gib: float | None
+    side_by_side: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,20 @@ class Sample:
     ttft_s: float
     tpot_s: float
     evidence: Evidence
+
+
+@dataclass(frozen=True)
+class Parting:
+    """Where a sample's answer left that of the first sample of its document and repeat: generated token ``position``,
+    from 0. ``gap_nats``: by how much the likelier of the two tokens is likelier there, computed anew; null where it
+    could not be asked, or one is not among the likeliest at all."""
+
+    arm: Arm
+    step: Step
+    document: str
+    repeat: int
+    position: int
+    gap_nats: float | None
 
 
 @dataclass(frozen=True)
@@ -198,6 +213,7 @@ class Result:
     processes: tuple[ProcessRun, ...]
     samples: tuple[Sample, ...]
     summaries: tuple[Summary, ...]
+    partings: tuple[Parting, ...] = ()
 
     @property
     def summary(self) -> Summary:

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kvtiers.settings.version_pairs import LMCacheMode, known_pair, known_pairs
-from lab.engines.presets import Preset
 from lab.errors import LabError
-from lab.paths import ENGINES, REQUIREMENTS, engine_environment, engine_python
-from machine import pip
-from machine.environment import make
+from lab.paths import REQUIREMENTS, engine_environment, engine_python
+from machine import environment
+from machine.errors import MachineError
+from machine.needs import missing
+from machine.packages import listed
 from machine.space import CUDA_TORCH_BYTES, engine_bytes, require_space
 from progress import add_bar, bars, say
 
@@ -42,21 +43,20 @@ class EngineVersions:
     python: str
 
 
-def set_up(engine: str, preset: Preset | None = None) -> None:
-    """Make the engine's environment and, for the embedded preset, its model. Does nothing where both are complete.
+def set_up(engine: str) -> None:
+    """Make the engine's environment. Does nothing where it is complete.
 
     Raises:
-        MachineError: no network, no space: with what to do. Running it again resumes.
-        LabError: the model could not be made.
+        MachineError: no network, no space, something the system lacks: with what to do. Running it again resumes.
     """
     locks = _locks(engine)
     stamp = engine_environment(engine) / "complete.json"
     wanted = {"locks": _digest(locks)}
     if not (stamp.is_file() and json.loads(stamp.read_text()) == wanted):
+        if lacking := missing("lab", engine):
+            raise MachineError(listed(lacking, "lab"))
         _install(engine, locks)
         stamp.write_text(json.dumps(wanted))
-    if preset is not None and engine == "cpu" and Path(preset.model).name == "tiny":
-        _make_model(Path(preset.model))
 
 
 def engine_versions(engine: str) -> EngineVersions:
@@ -104,43 +104,29 @@ def _digest(locks: tuple[Path, ...]) -> str:
 
 
 def _install(engine: str, locks: tuple[Path, ...]) -> None:
-    environment = engine_environment(engine)
+    directory = engine_environment(engine)
     needed_bytes = engine_bytes(engine)
-    require_space(f"setting the {engine} engine up", needed_bytes, environment)
-    environment.parent.mkdir(parents=True, exist_ok=True)
-    python = make(environment)
+    require_space(f"setting the {engine} engine up", needed_bytes, directory)
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    python = environment.make(directory)
     if engine == "cpu" and not _can_install(python, locks[-1]):
         # No CPU build of torch for this Python in this pip's sight. The default build computes on CPUs too, but brings
         # its CUDA libraries along.
         locks = (*locks[:-1], REQUIREMENTS / "engine-cpu-torch-cuda.txt")
         needed_bytes += CUDA_TORCH_BYTES
-        require_space("the CPU engine with torch's default build, which brings CUDA,", needed_bytes, environment)
+        require_space("the CPU engine with torch's default build, which brings CUDA,", needed_bytes, directory)
         say("torch's default build: 2.7 GB to download, CUDA libraries included (pip sees no CPU build here)")
     with bars() as progress:
-        bar = add_bar(progress, f"{engine} engine: install", sum(pip.packages(lock) for lock in locks))
+        bar = add_bar(progress, f"{engine} engine: install", sum(environment.packages(lock) for lock in locks))
 
         def on_package(name: str) -> None:
             bar.note(name)
-            bar.advance(name != pip.UNPACKING)
+            bar.advance(name != environment.UNPACKING)
 
         for lock in locks:
-            pip.install(python, lock, on_package)
+            environment.install(python, lock, on_package)
 
 
 def _can_install(python: Path, lock: Path) -> bool:
-    return subprocess.run(pip.command(python, lock, "--dry-run"), capture_output=True, check=False).returncode == 0
-
-
-def _make_model(directory: Path) -> None:
-    if (directory / "made.json").is_file():
-        return
-    say("making the embedded model (27M parameters, seeded)")
-    command = [str(engine_python("cpu")), str(ENGINES / "cpu" / "make_model.py"), str(directory)]
-    _run_or_explain(command, "making the embedded model")
-
-
-def _run_or_explain(command: list[str], doing: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        lines = (done.stderr or done.stdout).strip().splitlines()[-2:]
-        raise LabError(f"{doing} failed: {' '.join(lines)}")
+    command = environment.pip_command(python, lock, "--dry-run")
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0

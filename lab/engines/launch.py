@@ -14,14 +14,15 @@ from kvtiers.result.steps import Arm
 from kvtiers.settings import mp
 from kvtiers.settings.wiring import Plan, Wiring, connector, lmcache_environment, settings
 from kvtiers.units import GIB
+from lab.engines import card
+from lab.engines.card import CardShare
 from lab.engines.presets import Preset
 from lab.knobs import Pool
 from lab.paths import ENGINES, engine_python
+from machine.gpu import Card, in_wsl
 from machine.limits import usable_threads
 
 HOST = "127.0.0.1"
-_MIN_STAGING_GIB = 1.0
-_STAGING_POOLS = 2
 _QUIET = {
     "DO_NOT_TRACK": "1",
     "LMCACHE_TRACK_USAGE": "false",
@@ -32,11 +33,13 @@ _QUIET = {
 
 @dataclass(frozen=True)
 class Storage:
-    """Where LMCache keeps chunks: at most ``limit_bytes`` on the drive, ``l1_gib`` in the RAM of its server."""
+    """Where LMCache keeps chunks: at most ``limit_bytes`` on the drive, ``l1_gib`` in the RAM of its server; inside an
+    engine they pass through a buffer of ``staging_gib``, even without a CPU tier."""
 
     directory: Path
     limit_bytes: float
     l1_gib: float
+    staging_gib: float
     direct_io: bool
 
 
@@ -80,9 +83,17 @@ class Connection:
     environment: Mapping[str, str] | None = None
 
 
+def transfer(preset: Preset) -> mp.Transfer:
+    """Who copies KV: LMCache's server, where an engine can hand it its GPU's memory; else the engine, through memory of
+    both. In WSL2 CUDA may not hand it over."""
+    if preset.engine == "cpu":
+        return mp.Transfer.AUTO
+    return mp.Transfer.ENGINE_DRIVEN if in_wsl() else mp.Transfer.LMCACHE_DRIVEN
+
+
 def mp_mode(preset: Preset, storage: Storage, chunk_tokens: int, port: int, http_port: int) -> mp.MPMode:
-    """LMCache's server with RAM and the drive under test; an engine without a GPU copies through shared memory."""
-    on_cpu = preset.engine == "cpu"
+    """LMCache's server with RAM and the drive under test."""
+    way = transfer(preset)
     return mp.MPMode(
         l1_gib=storage.l1_gib,
         l2=mp.Drive(str(storage.directory), storage.direct_io),
@@ -91,19 +102,20 @@ def mp_mode(preset: Preset, storage: Storage, chunk_tokens: int, port: int, http
         port=port,
         http_host=HOST,
         http_port=http_port,
-        transfer=mp.Transfer.AUTO if on_cpu else mp.Transfer.LMCACHE_DRIVEN,
-        shm_name=storage.directory.name if on_cpu else "",
+        transfer=way,
+        shm_name="" if way is mp.Transfer.LMCACHE_DRIVEN else storage.directory.name,
     )
 
 
-def server_launch(mode: mp.MPMode, engine: str) -> Launch:
+def server_launch(mode: mp.MPMode, engine: str, gpu: Card | None) -> Launch:
     """LMCache's server, out of the engine's environment."""
     program, *arguments = mp.server_command(mode)
     command = (str(engine_python(engine).parent / program), *arguments)
-    return Launch(Arm.LMCACHE, Program.SERVER, mode.http_port, command, dict(_QUIET))
+    on_gpu = card.environment(gpu) if engine == "cuda" else {}
+    return Launch(Arm.LMCACHE, Program.SERVER, mode.http_port, command, _QUIET | on_gpu)
 
 
-def in_process(preset: Preset, pool: Pool, storage: Storage, chunk_tokens: int) -> Connection:
+def in_process(preset: Preset, storage: Storage, chunk_tokens: int) -> Connection:
     """LMCache inside the engine, SSD only: without a CPU tier a hit can come from nowhere else."""
     plan = Plan(
         Wiring.IN_PROCESS_DISK_ONLY,
@@ -111,8 +123,7 @@ def in_process(preset: Preset, pool: Pool, storage: Storage, chunk_tokens: int) 
         disk_path=str(storage.directory),
         disk_gib=round(max(1.0, storage.limit_bytes / GIB), 2),
         chunk_tokens=chunk_tokens,
-        # Chunks pass through this buffer even without a CPU tier; a hit that exceeds it would wait forever.
-        staging_gib=round(max(_MIN_STAGING_GIB, _STAGING_POOLS * pool.total_bytes / GIB), 2),
+        staging_gib=storage.staging_gib,
     )
     environment = lmcache_environment(settings(plan) | {"extra_config": {"use_odirect": storage.direct_io}})
     wired = connector(plan)
@@ -122,7 +133,17 @@ def in_process(preset: Preset, pool: Pool, storage: Storage, chunk_tokens: int) 
     return Connection(("--kv-transfer-config", mp.compact(wired)), environment)
 
 
-def engine_launch(arm: Arm, preset: Preset, pool: Pool, connection: Connection, *, port: int, runtime: Path) -> Launch:
+def engine_launch(
+    arm: Arm,
+    preset: Preset,
+    pool: Pool,
+    connection: Connection,
+    *,
+    port: int,
+    runtime: Path,
+    share: CardShare | None = None,
+    arguments: tuple[str, ...] = (),
+) -> Launch:
     """The engine of one arm.
 
     Args:
@@ -132,18 +153,23 @@ def engine_launch(arm: Arm, preset: Preset, pool: Pool, connection: Connection, 
         connection: to LMCache; none for the control.
         port: on 127.0.0.1.
         runtime: a directory of the run's own for sockets; a short path, as Unix sockets need.
+        share: of the card it runs on, where one is known.
+        arguments: of the user's, after the lab's own.
     """
     command = [str(engine_python(preset.engine)), "-m", "vllm.entrypoints.openai.api_server"]
     command += ["--model", preset.model, "--served-model-name", preset.name, "--dtype", preset.dtype]
     command += ["--host", HOST, "--port", str(port), "--max-model-len", str(pool.tokens)]
     command += ["--block-size", str(preset.block_tokens), "--num-gpu-blocks-override", str(pool.blocks)]
     environment = _QUIET | {"VLLM_NO_USAGE_STATS": "1", "PYTHONHASHSEED": "0", "VLLM_RPC_BASE_PATH": str(runtime)}
-    if Path(preset.model).is_absolute():
-        environment |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+    environment |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}  # set-up has brought the model
     if preset.engine == "cpu":
         command += ["--enforce-eager", "--distributed-executor-backend", "uni"]
         environment |= _cpu_environment(pool)
-    command += connection.arguments
+    else:
+        environment |= card.environment(share.card if share else None)
+    if share:
+        command += ["--gpu-memory-utilization", f"{share.utilization:g}"]
+    command += [*connection.arguments, *arguments]
     return Launch(arm, Program.ENGINE, port, tuple(command), environment | dict(connection.environment or {}))
 
 

@@ -1,6 +1,7 @@
 """The model's own tokenizer, out of the engine's environment, before an engine runs."""
 
 import json
+import os
 import subprocess
 
 from lab.engines.presets import Preset
@@ -22,7 +23,10 @@ def tokenize(preset: Preset, text: str) -> list[int]:
         LabError: the model has no tokenizer.
     """
     command = [str(engine_python(preset.engine)), "-c", _ASK, preset.model]
-    answer = subprocess.run(command, input=text, capture_output=True, text=True, encoding="utf-8", check=False)
+    offline = os.environ | {"HF_HUB_OFFLINE": "1"}  # set-up has brought it
+    answer = subprocess.run(
+        command, env=offline, input=text, capture_output=True, text=True, encoding="utf-8", check=False
+    )
     if answer.returncode:
         raise LabError(f"{preset.name} has no tokenizer: {' '.join(answer.stderr.strip().splitlines()[-1:])}")
     return [int(token) for token in json.loads(answer.stdout.splitlines()[-1])]

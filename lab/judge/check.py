@@ -82,7 +82,7 @@ class _Checker:
         late = Asked()
         yield self._tier(documents, cold, late)
         yield self._changed(documents[0], cold)
-        yield answers(cold, again, late)
+        yield answers(cold, (again, late), self._gap_nats)
         if any(step.disturbed for step in (cold, again, late)):
             yield Point("traffic", State.UNCLEAR, "others use this server: its counters hold their tokens too")
         yield from self._log()
@@ -118,6 +118,12 @@ class _Checker:
 
     def _spend(self, answer: Completion) -> None:
         self._left -= answer.prompt_tokens
+
+    def _gap_nats(self, prompt: Sequence[int], first: int, second: int) -> float | None:
+        self._left -= len(prompt)
+        if self._left < 0:
+            raise RequestError("the ceiling of prompt tokens is reached")
+        return self._client.gap_nats(prompt, first, second)
 
     def _document(self) -> str:
         return self._words(max(8, int(self._wanted.document_tokens / self._tokens_per_word)))

@@ -1,11 +1,12 @@
 """Gathers what proves a sample: the engine's log lines of that request, and the counters' movement."""
 
+import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from kvtiers.logs.lines import parse_lookup, parse_retrieved, parse_stored
+from kvtiers.logs.lines import Lookup, Transfer, parse_lookup, parse_retrieved, parse_stored
 from kvtiers.result.evidence import RequestLog
 from kvtiers.result.steps import Step
 from lab.errors import LabError
@@ -13,6 +14,8 @@ from lab.errors import LabError
 LOG_TIMEOUT_S = 10.0
 POLL_S = 0.01
 Line = TypeVar("Line")
+# "(Worker_TP0 pid=9) ", "(VllmWorker rank=0 pid=9) ", "(EngineCore pid=9) "
+_PROCESS = re.compile(r"\([^)]*pid=\d+\)")
 
 
 class LogFile:
@@ -34,17 +37,19 @@ class LogFile:
 
 
 class EngineLog:
-    """Follows an engine's log file; knows a request by the id the client gave it."""
+    """Follows an engine's log file; knows a request by the id the client gave it. Of several ranks, which move the same
+    tokens each, one speaks for all."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, chunk_tokens: int = 256) -> None:
         self._log = LogFile(path)
+        self._chunk_tokens = chunk_tokens
 
     def request(self, request_id: str, step: Step) -> RequestLog:
         """What LMCache logged about a finished request.
 
         Args:
             request_id: as sent; the engine logs it as ``cmpl-<request_id>-0…``.
-            step: a cold request also waits for its ``Stored`` line, a reuse for its ``Retrieved`` line.
+            step: a cold request also waits until all its full chunks are stored, a reuse for its ``Retrieved`` line.
 
         Raises:
             LabError: when no lookup line comes.
@@ -53,9 +58,8 @@ class EngineLog:
         while True:
             lines = [line for line in self._log.new_lines() if f"{request_id}-" in line]
             lookup = _last(parse_lookup, lines)
-            retrieved, stored = _last(parse_retrieved, lines), _last(parse_stored, lines)
-            awaited = stored if step is Step.COLD else retrieved if step.is_reuse else lookup
-            if (lookup and awaited) or time.monotonic() > deadline:
+            retrieved, (stored, store_s) = _last(parse_retrieved, lines), _stored(lines)
+            if (lookup and self._is_whole(step, lookup, retrieved, stored)) or time.monotonic() > deadline:
                 break
             time.sleep(POLL_S)
         if lookup is None:
@@ -69,9 +73,25 @@ class EngineLog:
             need_to_load_tokens=lookup.need_to_load,
             retrieved_tokens=retrieved.tokens if retrieved else 0,
             retrieve_s=retrieved.cost_s if retrieved else 0.0,
-            stored_tokens=stored.tokens if stored else 0,
-            store_s=stored.cost_s if stored else 0.0,
+            stored_tokens=stored,
+            store_s=store_s,
         )
+
+    def _is_whole(self, step: Step, lookup: Lookup, retrieved: Transfer | None, stored: int) -> bool:
+        if step is Step.COLD:
+            return stored >= lookup.total - lookup.total % self._chunk_tokens - lookup.hit
+        return retrieved is not None or not step.is_reuse
+
+
+def _stored(lines: Sequence[str]) -> tuple[int, float]:
+    """Tokens and seconds of all ``Stored`` lines of one rank: a long prompt is stored in parts."""
+    parts: dict[str, list[Transfer]] = {}
+    for line in lines:
+        if stored := parse_stored(line):
+            process = _PROCESS.search(line)
+            parts.setdefault(process[0] if process else "", []).append(stored)
+    of_one_rank = next(iter(parts.values()), [])
+    return sum(part.tokens for part in of_one_rank), sum(part.cost_s for part in of_one_rank)
 
 
 def _last(parse: Callable[[str], Line | None], lines: Iterable[str]) -> Line | None:

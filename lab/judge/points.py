@@ -1,14 +1,17 @@
 """The checkpoints of ``lab check``, and what answers and counters say of each."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from statistics import median
 from typing import Any
 
 from kvtiers.result.evidence import Counters
 from kvtiers.units import format_bytes, format_seconds
-from lab.measure.client import Completion
+from lab.judge.answers import first_difference, is_rounding
+from lab.measure.client import Completion, RequestError
 
+Gap = Callable[[Sequence[int], int, int], float | None]
 _WAIT_OF_A_DEGRADED_START_S = 2.5
 
 
@@ -19,6 +22,12 @@ class State(StrEnum):
     FAILED = "failed"
     UNCLEAR = "unclear"
     SKIPPED = "skipped"
+
+
+class Agreement(IntEnum):
+    """Of two answers to one prompt, from good to bad. UNTOLD: they differ, and the server does not show why."""
+
+    SAME, ROUNDING, UNTOLD, WRONG = range(4)
 
 
 @dataclass(frozen=True)
@@ -51,6 +60,11 @@ class Asked:
         """Cached tokens by the usage of each answer; None where the server does not tell."""
         told = [answer.cached_tokens for answer in self.answers]
         return sum(tokens for tokens in told if tokens is not None) if any(t is not None for t in told) else None
+
+    def kept(self, number: int) -> int | None:
+        """Tokens of an answer's prompt whose KV was kept anywhere; None where the server does not tell."""
+        counters = self.counters[number]
+        return counters.own_hits + counters.external_hits if counters else self.answers[number].cached_tokens
 
     @property
     def disturbed(self) -> bool:
@@ -101,15 +115,45 @@ def tier(cold: Asked, late: Asked, answered_by: str) -> Point:
     )
 
 
-def answers(*steps: Asked) -> Point:
-    """Are they the same, wherever the KV came from?"""
-    texts = [[answer.text for answer in step.answers] for step in steps if step.answers]
-    different = sum(len(set(of_one)) > 1 for of_one in zip(*texts, strict=True))
-    if different:
-        prompts = f"{different} of {len(texts[0])} prompts"
-        what = f"{prompts} were answered differently when reused: wrong KV, or numerics of batching"
-        return Point("answers", State.FAILED, what)
-    return Point("answers", State.OK, "the same answers cold and reused")
+def answers(cold: Asked, reused: Sequence[Asked], gap_nats: Gap) -> Point:
+    """Are they the same, wherever the KV came from? ``gap_nats``: asks the server, as Client.gap_nats."""
+    found = []
+    for number, first in enumerate(cold.answers):
+        others = [(step.answers[number], step.kept(number)) for step in reused if step.answers]
+        found.append(max((_agreement(first, other, gap_nats) for other, _ in others), default=Agreement.SAME))
+        if len({kept for _, kept in others}) == 1 and len({(other.text, other.token_ids) for other, _ in others}) > 1:
+            found[-1] = Agreement.WRONG
+    worst, many = max(found), f"{sum(kind is not Agreement.SAME for kind in found)} of {len(found)} prompts"
+    return {
+        Agreement.SAME: Point("answers", State.OK, "the same answers cold and reused"),
+        Agreement.ROUNDING: Point(
+            "answers", State.OK, f"{many} answered differently where two tokens are about as likely: rounding"
+        ),
+        Agreement.UNTOLD: Point(
+            "answers",
+            State.UNCLEAR,
+            f"{many} were answered differently when reused; wrong KV or rounding, the server shows no logprobs to tell",
+        ),
+        Agreement.WRONG: Point(
+            "answers",
+            State.FAILED,
+            f"{many} were answered differently when reused, and rounding does not explain it: wrong KV",
+        ),
+    }[worst]
+
+
+def _agreement(first: Completion, other: Completion, gap_nats: Gap) -> Agreement:
+    if first.text == other.text:
+        return Agreement.SAME
+    position = first_difference(first.token_ids, other.token_ids)
+    if not first.prompt_ids or position is None or position >= min(len(first.token_ids), len(other.token_ids)):
+        return Agreement.UNTOLD
+    before = (*first.prompt_ids, *first.token_ids[:position])
+    try:
+        gap = gap_nats(before, first.token_ids[position], other.token_ids[position])
+    except RequestError:
+        return Agreement.UNTOLD
+    return Agreement.ROUNDING if is_rounding(gap) else Agreement.WRONG
 
 
 def _clearly_faster(these: Asked, those: Asked) -> bool:

@@ -24,13 +24,14 @@ class CacheServerLog:
     def __init__(self, path: Path) -> None:
         self._log = LogFile(path)
 
-    def request(self, request_id: str, stored_tokens: int, is_reuse: bool) -> ServerLog:
+    def request(self, request_id: str, stored_tokens: int, is_reuse: bool, ranks: int = 1) -> ServerLog:
         """What was logged since the last request.
 
         Args:
             request_id: as sent; the server logs it as ``cmpl-<request_id>-0…``.
             stored_tokens: to wait for; a long prompt is stored in parts.
             is_reuse: wait for its load.
+            ranks: of the engine; each moves the same tokens, side by side, and has its own lines.
 
         Raises:
             LabError: when those lines do not come.
@@ -39,7 +40,8 @@ class CacheServerLog:
         while True:
             text = strip_ansi("\n".join(self._log.new_lines()))
             (stored, store_s), (retrieved, retrieve_s) = _moved(_STORED, text), _moved(_RETRIEVED, text)
-            if stored >= stored_tokens and (retrieved or not is_reuse):
+            stored, retrieved = stored // ranks, retrieved // ranks
+            if stored >= stored_tokens and (len(_RETRIEVED.findall(text)) >= ranks or not is_reuse):
                 break
             if time.monotonic() > deadline:
                 raise LabError(
@@ -57,9 +59,9 @@ class CacheServerLog:
             l2_keys=int(lookup["l2"]) if lookup else 0,
             prefetch_s=float(lookup["ms"]) / 1000 if lookup else 0.0,
             retrieved_tokens=retrieved,
-            retrieve_s=retrieve_s,
+            retrieve_s=retrieve_s / ranks,
             stored_tokens=stored,
-            store_s=store_s,
+            store_s=store_s / ranks,
         )
 
 

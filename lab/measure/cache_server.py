@@ -57,7 +57,9 @@ class CacheServer:
         chunks = prompt_tokens // self._chunk_tokens if step in (Step.COLD, None) else 0
         log = None
         if self._log:
-            log = self._log.request(request_id, chunks * self._chunk_tokens, is_reuse=bool(step and step.is_reuse))
+            log = self._log.request(
+                request_id, chunks * self._chunk_tokens, is_reuse=bool(step and step.is_reuse), ranks=self._ranks()
+            )
         awaited = {_LOOKUPS: 1, _WRITTEN: chunks}
         deadline = time.monotonic() + SETTLE_TIMEOUT_S
         while missing := _short(awaited, self._totals, now := self.totals()):
@@ -104,6 +106,12 @@ class CacheServer:
             if time.monotonic() > deadline:
                 raise LabError(f"LMCache's server kept {left} chunks in RAM when told to empty it")
             time.sleep(_POLL_S)
+
+    def _ranks(self) -> int:
+        """Of the widest engine that uses the server."""
+        status = self.status()
+        engines = [*status.get("cache_context_meta", {}).values(), *status.get("non_cuda_context_meta", {}).values()]
+        return max((int(engine.get("world_size", 1)) for engine in engines), default=1)
 
     def _pending(self) -> int:
         manager = self.status()["storage_manager"]

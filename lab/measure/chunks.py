@@ -1,5 +1,6 @@
 """LMCache's chunk files of this run: a directory of our own, and waiting for what is written there."""
 
+import mmap
 import os
 import shutil
 import time
@@ -106,12 +107,16 @@ def check_cache_root(root: Path, needed_bytes: float) -> None:
 
 
 def supports_direct_io(directory: Path) -> bool:
-    """Can files here be read and written past the page cache?"""
+    """Can files here be read and written past the page cache? Some file systems open a file so, and then refuse."""
     probe = directory / "direct-io-probe"
     try:
-        os.close(os.open(probe, os.O_CREAT | os.O_WRONLY | os.O_DIRECT, 0o600))
+        with mmap.mmap(-1, mmap.PAGESIZE) as page:  # aligned in memory, as the drive wants it
+            descriptor = os.open(probe, os.O_CREAT | os.O_RDWR | os.O_DIRECT, 0o600)
+            try:
+                return os.write(descriptor, page) == mmap.PAGESIZE == os.preadv(descriptor, [page], 0)
+            finally:
+                os.close(descriptor)
     except OSError:
         return False
     finally:
         probe.unlink(missing_ok=True)
-    return True

@@ -12,6 +12,8 @@ from lab.errors import LabError
 
 # A cold 8k prompt takes half a minute on one CPU core; only a dead server takes this long.
 READ_TIMEOUT_S = 600.0
+# As many as vLLM gives unless its --max-logprobs says otherwise.
+LIKELIEST = 20
 
 
 class RequestError(LabError):
@@ -25,7 +27,7 @@ class RequestError(LabError):
 @dataclass(frozen=True)
 class Completion:
     """One answer. ``ttft_s``: from sending the request to the first token; ``tpot_s``: mean per token after it;
-    ``cached_tokens``: of the prompt, where the server's usage tells."""
+    ``cached_tokens`` and ``prompt_ids``: of the prompt, where the server tells."""
 
     prompt_tokens: int
     token_ids: tuple[int, ...]
@@ -33,6 +35,7 @@ class Completion:
     ttft_s: float
     tpot_s: float
     cached_tokens: int | None = None
+    prompt_ids: tuple[int, ...] = ()
 
 
 class Client:
@@ -81,7 +84,7 @@ class Client:
             RequestError: with what the server said.
         """
         body: dict[str, Any] = {"model": self.model, "max_tokens": max_tokens, "temperature": 0, "stream": True}
-        body["stream_options"] = {"include_usage": True}
+        body |= {"stream_options": {"include_usage": True}, "return_token_ids": True}
         if chat:
             body["messages"] = [{"role": "user", "content": text}]
             return self._stream("/v1/chat/completions", body, request_id)
@@ -109,20 +112,37 @@ class Client:
             raise RequestError(f"the connection to {self.base_url} broke: {error or type(error).__name__}") from error
         return _completion(arrivals, started)
 
+    def gap_nats(self, prompt: Sequence[int], first: int, second: int) -> float | None:
+        """By how much the likelier of two tokens is likelier to come next, in nats; None where one of them is not among
+        the LIKELIEST. Computed anew, whatever caches hold: vLLM reads none where a prompt's own logprobs are asked for.
+
+        Raises:
+            RequestError: with what the server said.
+        """
+        body = {
+            "model": self.model,
+            "prompt": list(prompt),
+            "max_tokens": 1,
+            "temperature": 0,
+            "prompt_logprobs": 0,
+            "logprobs": LIKELIEST,
+            "return_tokens_as_token_ids": True,
+        }
+        answer = self._post("/v1/completions", body)
+        try:
+            likely = json.loads(answer)["choices"][0]["logprobs"]["top_logprobs"][0]
+        except (ValueError, KeyError, IndexError, TypeError) as error:
+            raise RequestError(f"{self.base_url} answered without logprobs: {answer[:200]}") from error
+        both = [likely.get(f"token_id:{token}") for token in (first, second)]
+        return None if None in both else abs(both[0] - both[1])
+
     def get_text(self, path: str) -> str:
         """The body of a GET.
 
         Raises:
             RequestError: when it is not there.
         """
-        try:
-            response = self._http.get(path)
-        except httpx.HTTPError as error:
-            raise RequestError(f"no answer from {self.base_url}{path}: {error}") from error
-        if response.status_code != httpx.codes.OK:
-            status = response.status_code
-            raise RequestError(f"{self.base_url}{path} answered {status}: {_said(response.content)}", status)
-        return response.text
+        return self._answer("GET", path)
 
     def tokenize(self, text: str) -> list[int]:
         """Token ids of a text by the server's own tokenizer, without special tokens.
@@ -131,17 +151,24 @@ class Client:
             RequestError: when the server has no /tokenize.
         """
         body = {"model": self.model, "prompt": text, "add_special_tokens": False}
-        try:
-            response = self._http.post("/tokenize", json=body)
-        except httpx.HTTPError as error:
-            raise RequestError(f"no answer from {self.base_url}/tokenize: {error}") from error
-        if response.status_code != httpx.codes.OK:
-            raise RequestError(f"/tokenize answered {response.status_code}: {_said(response.content)}")
-        return [int(token) for token in response.json()["tokens"]]
+        return [int(token) for token in json.loads(self._post("/tokenize", body))["tokens"]]
 
     def close(self) -> None:
         """Close the connection."""
         self._http.close()
+
+    def _post(self, path: str, body: dict[str, Any]) -> str:
+        return self._answer("POST", path, body)
+
+    def _answer(self, method: str, path: str, body: dict[str, Any] | None = None) -> str:
+        try:
+            response = self._http.request(method, path, json=body)
+        except httpx.HTTPError as error:
+            raise RequestError(f"no answer from {self.base_url}{path}: {error}") from error
+        if response.status_code != httpx.codes.OK:
+            status = response.status_code
+            raise RequestError(f"{self.base_url}{path} answered {status}: {_said(response.content)}", status)
+        return response.text
 
 
 def served_model(base_url: str, api_key: str | None = None) -> str:
@@ -163,7 +190,7 @@ def _completion(arrivals: Sequence[tuple[float, bytes]], started: float) -> Comp
     token_times: list[float] = []
     token_ids: list[int] = []
     text: list[str] = []
-    prompt_tokens, cached_tokens = 0, None
+    prompt_tokens, cached_tokens, prompt_ids = 0, None, ()
     for arrived, line in _lines(arrivals):
         if not line.startswith("data: ") or line == "data: [DONE]":
             continue
@@ -171,7 +198,11 @@ def _completion(arrivals: Sequence[tuple[float, bytes]], started: float) -> Comp
         usage = data.get("usage") or {}
         prompt_tokens = usage.get("prompt_tokens", prompt_tokens)
         cached_tokens = (usage.get("prompt_tokens_details") or {}).get("cached_tokens", cached_tokens)
+        prompt_ids = tuple(
+            data.get("prompt_token_ids") or prompt_ids
+        )  # of a chat; of a completion each choice has them
         for choice in data.get("choices", ()):
+            prompt_ids = tuple(choice.get("prompt_token_ids") or prompt_ids)
             ids, said = choice.get("token_ids") or [], _text(choice)
             # A chat's first chunk is empty. So is an answer that ends at once, or that no text can show.
             ended_empty = bool(choice.get("finish_reason")) and not token_times
@@ -184,7 +215,7 @@ def _completion(arrivals: Sequence[tuple[float, bytes]], started: float) -> Comp
     tokens = len(token_ids) or len(token_times)
     tpot_s = (token_times[-1] - token_times[0]) / (tokens - 1) if tokens > 1 else 0.0
     ttft_s = token_times[0] - started
-    return Completion(prompt_tokens, tuple(token_ids), "".join(text), ttft_s, tpot_s, cached_tokens)
+    return Completion(prompt_tokens, tuple(token_ids), "".join(text), ttft_s, tpot_s, cached_tokens, prompt_ids)
 
 
 def _text(choice: dict[str, Any]) -> str:

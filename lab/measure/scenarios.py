@@ -199,20 +199,6 @@ def _settle(target: Target, step: Step) -> None:
         files.leave_page_cache()
 
 
-def unequal_answers(samples: Sequence[Sample]) -> tuple[str, ...]:
-    """Greedy answers to one document must be the same on every step and arm; where they are not, the KV was wrong."""
-    differences = []
-    for (document, repeat), group in itertools.groupby(sorted(samples, key=_place), key=_place):
-        first, *others = group
-        for other in others:
-            if other.evidence.token_ids != first.evidence.token_ids:
-                differences.append(
-                    f"{document}, repeat {repeat}: {other.arm} {other.step} generated other tokens than "
-                    f"{first.arm} {first.step}"
-                )
-    return tuple(differences)
-
-
 def contradicted(samples: Sequence[Sample]) -> tuple[str, ...]:
     """Every sample whose evidence contradicts its name, and why."""
     return tuple(
@@ -220,7 +206,3 @@ def contradicted(samples: Sequence[Sample]) -> tuple[str, ...]:
         for sample in samples
         for why in contradictions(sample.step, sample.prompt_tokens, sample.evidence)
     )
-
-
-def _place(sample: Sample) -> tuple[str, int]:
-    return sample.document, sample.repeat

@@ -11,9 +11,14 @@ from kvtiers.result.compare import WIRINGS, side_by_side
 from kvtiers.result.schema import Result, ReuseParts, read_result
 from kvtiers.result.steps import Arm, Step
 from kvtiers.result.survival import read_survival, table
-from kvtiers.units import format_seconds
+from kvtiers.units import GIB, format_bytes, format_seconds
 from kvtiers.words import text
+from lab.engines.card import card_share
+from lab.engines.presets import PRESETS
+from lab.knobs import Knobs
+from lab.launches import LocalRun, pool_of
 from lab.paths import REPOSITORY, RESULTS
+from machine.gpu import CAPABILITIES, Card
 
 DOCUMENTS = {
     "README.md": "en",
@@ -23,6 +28,8 @@ DOCUMENTS = {
 }
 NOTEBOOK_TABLE = REPOSITORY / "kvtiers" / "result" / "reference.toml"
 _NOTEBOOK_RUNS = ("cpu-tiny", "cpu-tiny-long")
+CARD_SIZES_GIB = (8, 12, 16, 24, 80)
+_FREE = 0.95
 _BLOCK = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -42,6 +49,7 @@ def documented(name: str) -> str:
         "steps": _steps(runs, language),
         "parts": _parts(runs, language),
         "survive": _survive(language),
+        "cards": _cards(language),
     }
     return filled(name, blocks)
 
@@ -106,6 +114,25 @@ def _parts(runs: list[Result], language: str) -> str:
         for parts in run.summary.reuse_parts
         if parts.step in (Step.CPU_HIT, Step.SSD_REUSE)
     )
+
+
+def _cards(language: str) -> str:
+    """What fits which card, by arithmetic, with 95 % of it free: nothing of it was run."""
+    names = [text(f"report.card.{name}", language, {}) for name in ("preset", "weights", "kv", "takes")]
+    head = [*names, *(text("report.card.size", language, {"gib": size}) for size in CARD_SIZES_GIB)]
+    lines = [head, ["---"] * len(head)]
+    for preset in PRESETS.values():
+        if preset.engine == "cuda":
+            pool = pool_of(LocalRun(preset, Knobs()))
+            shares = [card_share(_card(size), pool, preset.weight_bytes, with_server=True) for size in CARD_SIZES_GIB]
+            sizes = (preset.weight_bytes, pool.kv_bytes_per_token, shares[0].engine_bytes + shares[0].server_bytes)
+            fits = [text(f"report.card.engines_{share.engines}", language, {}) for share in shares]
+            lines.append([f"`{preset.name}`", *map(format_bytes, sizes), *fits])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _card(gib: int) -> Card:
+    return Card(0, "", f"{gib} GiB", "", CAPABILITIES[-1], gib * GIB, int(_FREE * gib * GIB))
 
 
 def parts_text(parts: ReuseParts, language: str, tokens: int) -> str:

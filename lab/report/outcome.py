@@ -3,18 +3,19 @@
 import os
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 import kvtiers
-from kvtiers.result.schema import SCHEMA, Host, Mode, Model, ProcessRun, Result, Sample, Settings, Versions
+from kvtiers.result.schema import SCHEMA, Host, Mode, Model, Parting, ProcessRun, Result, Sample, Settings, Versions
 from kvtiers.result.summary import summarize
 from kvtiers.settings.version_pairs import LMCacheMode
 from lab.errors import LabError
+from lab.judge.answers import Difference, differences, wrong_answers
 from lab.measure.client import RequestError
-from lab.measure.scenarios import Experiment, Runner, Target, contradicted, unequal_answers
+from lab.measure.scenarios import Experiment, Runner, Target, contradicted
 from lab.paths import portable
 from progress import add_bar, bars
 
@@ -24,9 +25,10 @@ _DEATH_S, _POLL_S = 2.0, 0.05
 
 @dataclass
 class Outcome:
-    """Samples so far, and what went wrong."""
+    """Samples so far, where their answers part, and what went wrong."""
 
     samples: list[Sample] = field(default_factory=list)
+    partings: list[Parting] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
@@ -43,8 +45,32 @@ def collect(experiment: Experiment, targets: Sequence[Target], outcome: Outcome,
         try:
             runner = Runner(experiment, targets, on_request)
             outcome.samples.extend(runner.run_again() if again else runner.run())
+            outcome.partings += _partings(experiment, targets, outcome)
         except LabError as error:
             outcome.problems.append(portable(str(_cause(error, targets))))
+
+
+def _partings(experiment: Experiment, targets: Sequence[Target], outcome: Outcome) -> Iterator[Parting]:
+    """How far the candidates lie apart where an answer parts, asked when nothing more is timed on these targets."""
+    prompts = {(document.name, repeat): document.token_ids for document, repeat in experiment.asked()}
+    known = {(parting.arm, parting.step, parting.document, parting.repeat) for parting in outcome.partings}
+    for found in differences(outcome.samples):
+        other = found.other
+        target = next((target for target in targets if target.arm is other.arm), None)
+        if target and (other.arm, other.step, other.document, other.repeat) not in known:
+            yield found.parting(_gap_nats(found, prompts[other.document, other.repeat], target))
+
+
+def _gap_nats(found: Difference, prompt: Sequence[int], target: Target) -> float | None:
+    if found.tokens is None:
+        return None
+    before = found.other.evidence.token_ids[: found.position]
+    try:
+        return target.client.gap_nats((*prompt, *before), *found.tokens)
+    except RequestError as error:
+        if error.status is None:
+            raise
+        return None  # it refuses logprobs
 
 
 def _cause(error: LabError, targets: Sequence[Target]) -> LabError:
@@ -70,6 +96,7 @@ def settings(
     threads: int | None = None,
     direct_io: bool | None = None,
     l1_gib: float | None = None,
+    side_by_side: bool | None = None,
 ) -> Settings:
     """The knobs of an experiment beside what its engine made of them; None where that does not tell."""
     knobs = experiment.knobs
@@ -86,6 +113,7 @@ def settings(
         threads=threads,
         direct_io=direct_io,
         l1_gib=l1_gib,
+        side_by_side=side_by_side,
     )
 
 
@@ -102,7 +130,7 @@ def assemble(
 ) -> Result:
     """The result: valid only when nothing broke and every sample is what its name says."""
     samples = outcome.samples
-    problems = (*outcome.problems, *contradicted(samples), *unequal_answers(samples))
+    problems = (*outcome.problems, *contradicted(samples), *wrong_answers(samples, outcome.partings))
     return Result(
         schema=SCHEMA,
         valid=not problems,
@@ -117,6 +145,7 @@ def assemble(
         processes=tuple(processes),
         samples=tuple(samples),
         summaries=tuple(summarize(samples, document) for document in settings.documents),
+        partings=tuple(outcome.partings),
     )
 
 

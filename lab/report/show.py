@@ -7,10 +7,11 @@ from rich.console import Console
 from rich.table import Table
 
 from kvtiers.result.compare import evidence_text, spread_text
-from kvtiers.result.schema import Mode, Result, StepSummary, Summary
+from kvtiers.result.schema import Mode, Parting, Result, StepSummary, Summary
 from kvtiers.result.steps import Arm, Step
 from kvtiers.units import format_bytes, format_seconds
 from kvtiers.words import text
+from lab.judge.answers import is_rounding
 from lab.report.documents import parts_text
 
 _LANGUAGE = "en"
@@ -23,12 +24,21 @@ def show(result: Result, console: Console) -> None:
         console.print(_table(result, summary))
         for line in sentences(result, summary):
             console.print(line, soft_wrap=True)
+    for parting in result.partings:
+        if is_rounding(parting.gap_nats):
+            console.print(_rounding(parting), soft_wrap=True)
     if result.mode is Mode.URL and not any(sample.evidence.moved for sample in result.samples):
         console.print(_say("no_log"), soft_wrap=True)
     if not result.valid:
         console.print(f"\n[bold red]{_say('not_valid')}", soft_wrap=True)
         for problem in result.problems:
             console.print(f"  - {problem}", markup=False, soft_wrap=True)
+
+
+def _rounding(parting: Parting) -> str:
+    row = _say("row", step=_name(f"step.{parting.step}"), arm=_name(f"arm.{parting.arm}"))
+    values = {"row": row, "document": parting.document, "repeat": parting.repeat, "gap": parting.gap_nats}
+    return _say("rounding", **values, position=parting.position + 1)
 
 
 def sentences(result: Result, summary: Summary) -> list[str]:
@@ -45,7 +55,7 @@ def sentences(result: Result, summary: Summary) -> list[str]:
     drive, memory = summary.step(Arm.LMCACHE, Step.SSD_REUSE), summary.step(Arm.LMCACHE, Step.PAGE_CACHE_REUSE)
     if drive and memory:
         lines.append(_say("page_cache", percent=100 * (drive.ttft.median_s / memory.ttft.median_s - 1)))
-    lines += _price_of_storing(summary)
+    lines += _price_of_storing(result, summary)
     lines += [parts_text(parts, _LANGUAGE, _tokens_of(result, summary)) for parts in summary.reuse_parts]
     lines += [
         _say("faster_drive", step=_name(f"step.{parts.step}"), percent=100 * parts.drive_share / 2)
@@ -55,7 +65,7 @@ def sentences(result: Result, summary: Summary) -> list[str]:
     return lines
 
 
-def _price_of_storing(summary: Summary) -> list[str]:
+def _price_of_storing(result: Result, summary: Summary) -> list[str]:
     cold, control = summary.step(Arm.LMCACHE, Step.COLD), summary.step(Arm.CONTROL, Step.COLD)
     if cold is None or not summary.store_s:
         return []
@@ -63,7 +73,8 @@ def _price_of_storing(summary: Summary) -> list[str]:
     if control is None:
         return [_say("price", **price)]
     key = "price_in_noise" if cold.ttft.min_s <= control.ttft.max_s else "price_against_control"
-    return [_say(key, **price, difference=100 * (cold.ttft.median_s / control.ttft.median_s - 1))]
+    line = _say(key, **price, difference=100 * (cold.ttft.median_s / control.ttft.median_s - 1))
+    return [line, *([_say("in_turn")] if result.settings.side_by_side is False else [])]
 
 
 def save_chart(result: Result, path: Path) -> None:

@@ -36,7 +36,7 @@ def run_survive(wanted: LocalRun) -> Survival:
         schema=SCHEMA,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         versions=versions(installed.vllm, installed.lmcache, installed.torch, installed.python),
-        machine=describe(wanted.cache_root),
+        machine=describe(wanted.cache_root, wanted.card),
         model=wanted.preset.name,
         chunk_tokens=wanted.knobs.chunk_tokens,
         outcomes=tuple(outcomes),

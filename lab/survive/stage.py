@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kvtiers.result.steps import Arm
-from kvtiers.settings.mp import vllm_arguments
-from lab.engines.launch import Connection, Launch, engine_launch, mp_mode, server_launch
+from kvtiers.settings.mp import Transfer, vllm_arguments
+from lab.engines.launch import Connection, Launch, engine_launch, mp_mode, server_launch, transfer
+from lab.engines.models import preset_config
 from lab.engines.ports import reserved_ports
-from lab.engines.presets import preset_config
 from lab.engines.shared_memory import require_shared, shared_memory
 from lab.errors import LabError
 from lab.knobs import FLOODS
-from lab.launches import Directories, LocalRun, bytes_stored, pool_of, running, storage_for
+from lab.launches import Directories, LocalRun, bytes_stored, pool_of, running, share_of_card, storage_for
 from lab.measure.cache_server import CacheServer
 from lab.measure.chunks import check_cache_root, supports_direct_io
 from lab.measure.client import Client, Completion
@@ -107,15 +107,20 @@ class Stage:
         self.l1_gib = storage.l1_gib
         mode = mp_mode(preset, storage, knobs.chunk_tokens, port=ports[0], http_port=ports[1])
         mode = replace(mode, max_workers=_ENGINES)
-        self._server = server_launch(mode, preset.engine)
+        self._server = server_launch(mode, preset.engine, wanted.card)
         connection = Connection(tuple(vllm_arguments(mode)))
         self.first, self.second = (
-            Engine(self, engine_launch(Arm.LMCACHE, preset, self.pool, connection, port=port, runtime=sockets), name)
-            for port, name, sockets in zip(ports[2:], ("first", "second"), itertools.repeat(directories.sockets))
+            Engine(self, self._engine(connection, port, directories.sockets), name)
+            for port, name in zip(ports[2:], ("first", "second"), strict=True)
         )
         self._life = contextlib.ExitStack()
         self._source = TokenSource(ordinary_ids(int(preset_config(preset)["vocab_size"])), knobs.seed)
         self._numbers = itertools.count()
+
+    def _engine(self, connection: Connection, port: int, sockets: Path) -> Launch:
+        share = share_of_card(self.wanted, self.pool)
+        preset = self.wanted.preset
+        return engine_launch(Arm.LMCACHE, preset, self.pool, connection, port=port, runtime=sockets, share=share)
 
     def start_server(self) -> None:
         """Start LMCache's server, or start it anew."""
@@ -183,7 +188,7 @@ def staged(wanted: LocalRun) -> Iterator[Stage]:
         sockets = stack.enter_context(run_directory(Path(tempfile.gettempdir())))
         ports = stack.enter_context(reserved_ports(_ENGINES + 2, wanted.port))
         stage = Stage(wanted, Directories(chunks, sockets), ports, supports_direct_io(chunks))
-        if wanted.preset.engine == "cpu":
+        if transfer(wanted.preset) is not Transfer.LMCACHE_DRIVEN:
             stack.enter_context(shared_memory(chunks.name, stage.l1_gib))
         stack.callback(stage.stop)
         stage.start_server()

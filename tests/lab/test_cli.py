@@ -31,7 +31,20 @@ def test_a_dry_run_prints_both_arms_and_starts_nothing() -> None:
     assert done.returncode == 0
     assert "# lmcache" in done.stdout
     assert "# control" in done.stdout
-    assert "--num-gpu-blocks-override 169" in done.stdout
+    assert "--num-gpu-blocks-override 43" in done.stdout
+
+
+def test_options_of_the_engines_own_are_passed_to_both_arms_after_the_labs() -> None:
+    wanted = ("--engine-arg=--max-num-seqs 4", "--engine-arg=--seed=7")
+    done = lab("run", "--dry-run", "--engine", "cpu", *wanted)
+    assert done.stdout.count(" --max-num-seqs 4 --seed=7\n") == 2
+
+
+@pytest.mark.parametrize(("option", "word"), [("--repeats", "3"), ("--chunk-size", "256")])
+def test_each_knob_is_an_option_with_its_default(option: str, word: str) -> None:
+    text = lab("run", "--help").stdout
+    assert option in text
+    assert word in text
 
 
 def test_show_prints_the_table_and_the_verdict(tmp_path: Path) -> None:
@@ -72,6 +85,11 @@ def test_a_corrupt_result_is_one_message(tmp_path: Path) -> None:
         (("run", "--engine", "cpu", "--output", "/proc/nowhere/result.json"), "cannot make /proc/nowhere"),
         (("run", "--url", "http://127.0.0.1:9", "--preset", "tiny"), "do not go with it"),
         (("run", "--url", "http://127.0.0.1:9", "--page-cache"), "do not go with it"),
+        (
+            ("run", "--engine", "cpu", "--engine-arg=--port=80", "--dry-run"),
+            "--engine-arg --port=80: that is the lab's",
+        ),
+        (("run", "--engine", "cpu", "--engine-arg=--x 'y", "--dry-run"), "--engine-arg --x 'y: No closing quotation"),
         (("run", "--log", "engine.log"), "--server and --log go with --url"),
         (("run", "--server", "http://127.0.0.1:9"), "--server and --log go with --url"),
         (("run", "--restart", "--wiring", "in-process"), "--restart needs --wiring mp"),

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from machine import pip
-from machine.environment import make, set_up_project
+from machine.environment import explain, make, set_up_project
 from machine.errors import MachineError
 
 NO_SPACE = [
@@ -100,7 +99,7 @@ def test_a_file_that_is_not_the_locks_is_refused(index: Path, tmp_path: Path) ->
 
 
 def test_a_full_drive_is_told_as_one() -> None:
-    told = pip.explain("engine-cpu.txt", "numpy==2.3.5", NO_SPACE)
+    told = explain("engine-cpu.txt", "numpy==2.3.5", NO_SPACE)
     assert told.startswith("installing engine-cpu.txt failed at numpy==2.3.5: Could not install packages")
     assert "The drive is full: make room. Running the same command again resumes" in told
 

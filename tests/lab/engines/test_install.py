@@ -12,6 +12,7 @@ from lab.engines import install
 from lab.engines.install import EngineVersions, refuse_known_bad, set_up
 from lab.errors import LabError
 from machine.errors import MachineError
+from machine.needs import NEEDS
 
 
 def _wheel(directory: Path) -> str:
@@ -44,6 +45,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(install, "engine_environment", lambda engine: tmp_path / f"engine-{engine}")
     monkeypatch.setattr(install, "engine_python", lambda engine: tmp_path / f"engine-{engine}" / "bin" / "python")
     monkeypatch.setattr(install, "engine_bytes", lambda engine: 1)
+    monkeypatch.setattr(install, "missing", lambda command, engine: [])
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
     return tmp_path
@@ -96,6 +98,16 @@ def test_without_a_network_the_message_says_so_and_what_to_do(elsewhere: Path) -
 def test_a_full_drive_is_refused_before_anything_is_written(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(install, "engine_bytes", lambda engine: 2**60)
     with pytest.raises(MachineError, match="setting the cuda engine up takes "):
+        set_up("cuda")
+    assert not (elsewhere / "engine-cuda").exists()
+
+
+def test_what_the_system_lacks_is_told_before_anything_is_downloaded(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler = next(need for need in NEEDS if "C compiler" in need.what)
+    monkeypatch.setattr(install, "missing", lambda command, engine: [compiler] if engine == "cuda" else [])
+    with pytest.raises(MachineError, match=r"lacks: a C compiler .*\nThis brings it: .*gcc"):
         set_up("cuda")
     assert not (elsewhere / "engine-cuda").exists()
 

@@ -45,13 +45,15 @@ class Engine:
     metrics: bool = True
     usage_details: bool = True
     stale: bool = False
-    answers: str = "same"
+    answers: str = "same"  # or "other when cached", or "other from the tier"
+    gap_nats: float | None = 2.0  # between the two answers; None: it gives no logprobs
     wait_s: float = 0.0
     forgets: bool = False  # prefix caching off
     others: int = 0  # tokens that somebody else asks meanwhile
     refuse_after: int = 10**9
     status: int = 429
     break_stream: bool = False
+    from_tier: bool = False  # the last answer
     pool_blocks: int = POOL_TOKENS // 16 + 1
     pool: list[str] = field(default_factory=list)
     stored: set[str] = field(default_factory=set)
@@ -69,6 +71,7 @@ class Engine:
         )
         own = tokens - 1 if known in self.pool else 0
         external = tokens - 1 - own if self.connector and self.tier and prompt in self.stored and not own else 0
+        self.from_tier = external > 0
         self.counts["requests"] += 1
         self.counts["own_queries"] += tokens + self.others
         self.counts["own_hits"] += own
@@ -97,24 +100,39 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(401, b'{"error": "Unauthorized"}')
         elif type(self).asked > engine.refuse_after:
             self._answer(engine.status, b"slow down")
+        elif "prompt_logprobs" in body:
+            self._logprobs(engine)
         elif engine.chat_only and self.path != "/v1/chat/completions":
             self._answer(404, b"The model does not support Completions API")
         else:
             self._answer(200, self._stream(body))
 
+    def _logprobs(self, engine: Engine) -> None:
+        if engine.gap_nats is None:
+            self._answer(400, b"logprobs are switched off")
+            return
+        likely = {"token_id:1": -0.5, "token_id:2": -0.5 - engine.gap_nats}
+        self._answer(200, json.dumps({"choices": [{"logprobs": {"top_logprobs": [likely]}}]}).encode())
+
     def _stream(self, body: dict[str, object]) -> bytes:
         chat = "messages" in body
         prompt = body["messages"][0]["content"] if chat else body["prompt"]  # type: ignore[index]
         tokens, cached = self.engine.ask(str(prompt))
-        word = "x" if self.engine.answers == "same" or not cached else "y"
+        changed = {"same": False, "other when cached": cached > 0, "other from the tier": self.engine.from_tier}
+        same = not changed[self.engine.answers]
+        word = "x" if same else "y"
         texts = ["", word, word]
+        ids = [[], *[[1 if same else 2]] * 2]
         choices: list[dict[str, object]]
         if chat:
             choices = [{"delta": {"role": "assistant", "content": ""}}, {"delta": {"reasoning_content": word}}]
             choices += [{"delta": {"content": word}}]
         else:
             choices = [{"text": text} for text in texts]
+        for choice, token_ids in zip(choices, ids, strict=True):
+            choice["token_ids"] = token_ids
         events: list[dict[str, object]] = [{"choices": [choice]} for choice in choices]
+        events[0]["prompt_token_ids"] = [0] * tokens
         usage: dict[str, object] = {"prompt_tokens": tokens}
         if self.engine.usage_details:
             usage["prompt_tokens_details"] = {"cached_tokens": cached}
@@ -181,6 +199,23 @@ def test_a_working_server_passes_every_checkpoint(chat_only: bool) -> None:
 def test_each_fault_fails_its_own_checkpoint(engine: Engine, failed: set[str]) -> None:
     points = checked(engine)
     assert {name for name, point in points.items() if point.state is State.FAILED} == failed
+
+
+@pytest.mark.parametrize(
+    ("gap_nats", "state", "said"),
+    [(0.3, State.OK, "rounding"), (0.7, State.FAILED, "wrong KV"), (None, State.UNCLEAR, "no logprobs to tell")],
+)
+@pytest.mark.parametrize("chat_only", [False, True])
+def test_other_answers_are_judged_by_how_likely_both_tokens_are(
+    gap_nats: float | None, state: State, said: str, chat_only: bool
+) -> None:
+    point = checked(Engine(answers="other when cached", gap_nats=gap_nats, chat_only=chat_only))["answers"]
+    assert (point.state, said in point.what) == (state, True)
+
+
+def test_an_answer_that_only_the_tier_changes_is_wrong_however_near_the_tie() -> None:
+    point = checked(Engine(answers="other from the tier", gap_nats=0.01))["answers"]
+    assert point.state is State.FAILED
 
 
 def test_a_tier_no_faster_than_computing_is_called_noise() -> None:

@@ -56,6 +56,16 @@ def test_a_long_prompt_is_stored_in_parts(log: Path) -> None:
     assert follower.request("kvtiers-2", 0, is_reuse=False).stored_tokens == 0
 
 
+def test_of_several_ranks_each_moves_the_same_tokens(log: Path) -> None:
+    follower = CacheServerLog(log)
+    write(log, *["Stored 1280 tokens in 0.040 seconds"] * 4)
+    stored = follower.request("kvtiers-1", 1280, is_reuse=False, ranks=4)
+    assert (stored.stored_tokens, stored.store_s) == (1280, 0.04)
+    write(log, *["Retrieved 1280 tokens in 0.008 seconds"] * 4)
+    loaded = follower.request("kvtiers-2", 0, is_reuse=True, ranks=4)
+    assert (loaded.retrieved_tokens, loaded.retrieve_s) == (1280, 0.008)
+
+
 def test_a_store_that_does_not_come_is_told_with_what_came(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_log, "LOG_TIMEOUT_S", 0.0)
     follower = CacheServerLog(log)

@@ -1,3 +1,5 @@
+import errno
+import os
 import threading
 from pathlib import Path
 
@@ -5,7 +7,7 @@ import pytest
 
 from lab.errors import LabError
 from lab.measure import page_cache
-from lab.measure.chunks import ChunkFiles, check_cache_root
+from lab.measure.chunks import ChunkFiles, check_cache_root, supports_direct_io
 from machine.mounts import mount_of
 
 
@@ -71,3 +73,14 @@ def test_a_page_cache_that_does_not_do_as_told_ends_the_run(tmp_path: Path, monk
         files.leave_page_cache()
     with pytest.raises(LabError, match=r"holds only 50\.0% of the chunk files"):
         files.enter_page_cache()
+
+
+def test_a_file_system_that_opens_for_direct_io_and_then_refuses_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    monkeypatch.setattr(os, "write", refuse)
+    assert not supports_direct_io(tmp_path)
+    assert list(tmp_path.iterdir()) == []

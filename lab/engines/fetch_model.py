@@ -1,0 +1,128 @@
+"""Bring a model into the Hugging Face cache, where the engine finds it offline. Runs in the engine's environment.
+
+usage: python fetch_model.py MODEL [config]
+
+With ``config`` only its config.json. Prints one JSON object a line: ``{"bytes": …, "of": …}`` as it comes, at the end
+``{"directory": …}``, or ``{"fault": …}``.
+"""
+
+import errno
+import json
+import shutil
+import sys
+from pathlib import Path
+
+from huggingface_hub import HfApi, constants, hf_hub_download, snapshot_download
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HfHubHTTPError,
+    LocalEntryNotFoundError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+)
+from tqdm import tqdm
+
+UNAUTHORIZED = 401
+SUFFIXES = (".safetensors", ".json", ".txt", ".model", ".jinja")
+
+
+class Told(tqdm):
+    """A bar that another process draws."""
+
+    brought = 0
+    total_bytes = 0
+
+    def update(self, n: float | None = 1) -> bool | None:
+        """``n`` more bytes came."""
+        Told.brought += n or 0
+        tell(bytes=int(Told.brought), of=Told.total_bytes)
+        return super().update(n)
+
+
+def tell(**what: object) -> None:
+    """To the process that asked."""
+    print(json.dumps(what), flush=True)
+
+
+def cached(model: str) -> Path | None:
+    """The model's directory in the cache; None where anything of it is missing."""
+    try:
+        directory = Path(
+            snapshot_download(model, local_files_only=True, allow_patterns=[f"*{end}" for end in SUFFIXES])
+        )
+    except (LocalEntryNotFoundError, OSError, ValueError):
+        return None
+    index = directory / "model.safetensors.index.json"
+    if index.is_file():
+        weights = [directory / name for name in set(json.loads(index.read_text())["weight_map"].values())]
+    else:
+        weights = list(directory.glob("*.safetensors")) or [directory / "model.safetensors"]
+    return directory if all(file.is_file() for file in [directory / "config.json", *weights]) else None
+
+
+def fetch(model: str) -> None:
+    """All that an engine loads, file by file."""
+    files = [
+        file
+        for file in HfApi().model_info(model, files_metadata=True).siblings
+        if file.rfilename.endswith(SUFFIXES) and "/" not in file.rfilename
+    ]
+    if not any(file.rfilename.endswith(".safetensors") for file in files):
+        tell(fault=f"{model} has no weights in safetensors files: choose another model")
+        return
+    Told.total_bytes = sum(file.size or 0 for file in files)
+    place = Path(constants.HF_HUB_CACHE)
+    place.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(place).free
+    if free < Told.total_bytes:
+        needed, there = (f"{size / 1e9:.1f} GB" for size in (Told.total_bytes, free))
+        tell(fault=f"{model} takes {needed}, and {place} has {there} free: make room, or set HF_HOME elsewhere")
+        return
+    for file in files:
+        hf_hub_download(model, file.rfilename, tqdm_class=Told)
+    tell(directory=str(cached(model) or ""))
+
+
+def unreachable(model: str, error: Exception) -> str:
+    """What to say where nothing answered."""
+    reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+    return (
+        f"cannot fetch {model} from {constants.ENDPOINT} ({reason}): check the network or HF_ENDPOINT, or give "
+        "--model a directory"
+    )
+
+
+def fetch_config(model: str) -> None:
+    """Its config.json alone."""
+    tell(directory=str(Path(hf_hub_download(model, "config.json")).parent))
+
+
+def main(model: str, what: str = "all") -> None:
+    """Fetch, and put every fault into a sentence."""
+    if directory := cached(model):
+        tell(directory=str(directory))
+        return
+    try:
+        (fetch_config if what == "config" else fetch)(model)
+    except GatedRepoError:
+        tell(fault=f"{model} is gated: accept its licence at {constants.ENDPOINT}/{model}, then set HF_TOKEN")
+    except RepositoryNotFoundError:
+        tell(fault=f"{constants.ENDPOINT} has no model {model}, or it is private: check the name, or set HF_TOKEN")
+    except OfflineModeIsEnabled:
+        tell(fault=f"{model} is not in the cache, and HF_HUB_OFFLINE forbids to fetch it: unset that")
+    except HfHubHTTPError as error:
+        if error.response.status_code == UNAUTHORIZED:
+            tell(fault=f"{constants.ENDPOINT} refused the token for {model}: check HF_TOKEN")
+            return
+        tell(fault=f"{constants.ENDPOINT} answered {error.response.status_code} for {model}: try again later")
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            tell(fault=f"the drive of {constants.HF_HUB_CACHE} is full: make room, or set HF_HOME elsewhere")
+        else:
+            tell(fault=unreachable(model, error))
+    except Exception as error:  # its HTTP client's own errors are no OSErrors
+        tell(fault=unreachable(model, error))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
