@@ -205,14 +205,14 @@ def _(say):
 
 @app.cell
 def _():
-    def which_tier(reused, shared, needed, free_vram, cpu_ram):
+    def which_tier(reused, shared, needed, vram, ram):
         if not reused:
             return "none"
         if shared:
             return "remote"
-        if needed <= free_vram:
+        if needed <= vram:
             return "vram"
-        if needed <= cpu_ram:
+        if needed <= ram:
             return "cpu"
         return "ssd"
 

@@ -80,7 +80,7 @@ def lines(
     others = [*(level[:1] if level else ()), *(here[1:2] if here else ())]
     _scale_y(axes, y_axis, [*(value for values in series.values() for value in values), *others])
     if here:
-        _point(axes, *here)
+        _point(axes, next(iter(series.values())), *here)
     figure.text(0.02, axes.get_position().y1 + 0.02, y_axis.label, va="bottom")
     return svg(figure, alt)
 
@@ -102,9 +102,11 @@ def _shade(axes: "Axes", x: Sequence[float], series: Mapping[str, Sequence[float
     axes.plot([x[place]] * 2, [lower[place], upper[place]], color=PURPLE)
 
 
-def _point(axes: "Axes", x: float, y: float, label: str) -> None:
+def _point(axes: "Axes", heights: Sequence[float], x: float, y: float, label: str) -> None:
     """Where there is more room its label stands beside it."""
     across = axes.transAxes.inverted().transform(axes.transData.transform((x, y)))[0]
     axes.text(x, y, "●", color=VERMILION, ha="center", va="center_baseline")
     beside = f"\N{NO-BREAK SPACE}{label}\N{NO-BREAK SPACE}"
-    axes.text(x, y, beside, ha="right" if across > 0.5 else "left", va="bottom")
+    side = "right" if across > 0.5 else "left"
+    free_below = (heights[-1] >= heights[0]) == (side == "left")  # on the other side of the line than it goes on
+    axes.text(x, y, beside, ha=side, va="top" if free_below else "bottom")

@@ -20,7 +20,7 @@ INK = "#010203"  # stands for the page's text colour until the SVG is written
 # A phone of 360 px leaves 312 to 328 px beside the margins: there a point is a pixel or a little more.
 WIDTH_IN = 4.3
 _ROW_IN, _BELOW_IN, _FONT_PT = 0.26, 0.6, 12
-_LARGEST = 1.6  # times that width on a wide page
+_LARGEST = 1.4  # times that width on a wide page
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "font.family": "DejaVu Sans",

@@ -37,10 +37,11 @@ def side_by_side(results: Sequence[Result], language: str) -> list[list[str]]:
 
 
 def spread_text(spread: Spread) -> str:
-    """Smallest and largest, in one unit."""
-    if spread.max_s >= 10:
-        return f"{spread.min_s:.1f}–{spread.max_s:.1f} s"
-    return f"{spread.min_s * 1000:.0f}–{spread.max_s * 1000:.0f} ms"
+    """Smallest and largest, in the median's unit."""
+    if spread.median_s < 1:
+        return f"{spread.min_s * 1000:.0f}–{spread.max_s * 1000:.0f} ms"
+    decimals = 2 if spread.max_s < 10 else 1
+    return f"{spread.min_s:.{decimals}f}–{spread.max_s:.{decimals}f} s"
 
 
 def evidence_text(samples: Sequence[Sample], document: str, row: StepSummary, language: str) -> str:

@@ -9,7 +9,7 @@ from rich.table import Table
 from kvtiers.result.compare import evidence_text, spread_text
 from kvtiers.result.schema import Mode, Parting, Result, StepSummary, Summary
 from kvtiers.result.steps import Arm, Step
-from kvtiers.units import format_bytes, format_seconds
+from kvtiers.units import format_bytes, format_seconds, format_times
 from kvtiers.words import text
 from lab.judge.answers import is_rounding
 from lab.report.documents import parts_text
@@ -46,12 +46,12 @@ def sentences(result: Result, summary: Summary) -> list[str]:
     cold = summary.step(Arm.LMCACHE, Step.COLD)
     rows = [row for row in summary.steps if row.arm is Arm.LMCACHE and row.step is not Step.COLD]
     lines = [
-        _say("faster", step=_name(f"step.{row.step}"), ratio=cold.ttft.median_s / row.ttft.median_s)
+        _say("faster", step=_name(f"step.{row.step}"), ratio=format_times(cold.ttft.median_s / row.ttft.median_s))
         for row in rows
         if cold
     ]
     if summary.evicted_recompute_over_ssd_reuse:
-        lines.append(_say("worth", ratio=summary.evicted_recompute_over_ssd_reuse))
+        lines.append(_say("worth", ratio=format_times(summary.evicted_recompute_over_ssd_reuse)))
     drive, memory = summary.step(Arm.LMCACHE, Step.SSD_REUSE), summary.step(Arm.LMCACHE, Step.PAGE_CACHE_REUSE)
     if drive and memory:
         lines.append(_say("page_cache", percent=100 * (drive.ttft.median_s / memory.ttft.median_s - 1)))

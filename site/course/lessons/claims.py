@@ -27,7 +27,6 @@ SHOW: dict[str, Callable[[float], str]] = {
     "integer": lambda value: f"{value:,.0f}",
     "times": format_times,
     "percent": lambda value: f"{value:.0%}",
-    "fraction": lambda value: f"{value:.2f}",
     "text": str,
 }
 

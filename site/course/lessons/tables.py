@@ -9,7 +9,7 @@ from markupsafe import escape
 from course.lessons.sources import linked
 from kvtiers.model.naive import compare
 from kvtiers.model.public import public_models
-from kvtiers.result.compare import WIRINGS, side_by_side
+from kvtiers.result.compare import WIRINGS, side_by_side, spread_text
 from kvtiers.result.schema import Result, read_result
 from kvtiers.result.survival import read_survival, table
 from kvtiers.settings.version_pairs import known_pairs
@@ -61,10 +61,9 @@ def _steps(result: Result, words: Mapping[str, str], language: str) -> str:
     heads = [words[f"steps_{name}"] for name in ("step", "arm", "median", "range", "samples")]
     rows = []
     for row in result.summary.steps:
-        spread = f"{format_seconds(row.ttft.min_s)} – {format_seconds(row.ttft.max_s)}"
         median = format_seconds(row.ttft.median_s)
         step, arm = (text(key, language, {}) for key in (f"step.{row.step}", f"arm.{row.arm}"))
-        rows.append([step, arm, median, spread, str(row.samples)])
+        rows.append([step, arm, median, spread_text(row.ttft), str(row.samples)])
     return _table(heads, rows)
 
 
