@@ -11,7 +11,7 @@ import pytest
 
 from kvtiers.__main__ import main
 from kvtiers.logs.read import read_log_text
-from kvtiers.logs.state import Kind
+from kvtiers.logs.requests import Kind
 
 DATA = Path(__file__).parents[1] / "data" / "logs"
 NEUTRAL = ("/models/tiny", "/mnt/kv", "/opt/engine/", "/v1/completions")  # the last: of the API
