@@ -68,20 +68,23 @@ SAID: dict[str, tuple[str, str]] = {
     "architecture": ("Resolved architecture: ", r"architecture: (?P<name>\w+)"),
     "rates": (
         "Prefix cache hit rate: ",
-        r"(?<!External p)(?<!External P)refix cache hit rate: (?P<own>\d{1,3}(?:\.\d+)?)%"
+        r"Prefix cache hit rate: (?P<own>\d{1,3}(?:\.\d+)?)%"
         r"(?:, External prefix cache hit rate: (?P<external>\d{1,3}(?:\.\d+)?)%)?",
     ),
     "transfers": ("KV Transfer metrics: ", r"metrics: (?P<values>.*)"),
-    "metric": ("vllm:", r"(?:^|\s)(?P<name>vllm:\w+)(?P<labels>\{.*\})? (?P<value>[\d.eE+-]+)$"),
-    "metric_mp": ("lmcache_mp_", r"(?:^|\s)(?P<name>lmcache_mp_\w+)(?P<labels>\{.*\})? (?P<value>[\d.eE+-]+)$"),
-    "metric_lmcache": ("lmcache:", r"(?:^|\s)(?P<name>lmcache:\w+)(?P<labels>\{.*\})? (?P<value>[\d.eE+-]+)$"),
+    "metric": (
+        "_total",
+        r"(?:^|\s)(?P<name>(?:vllm:|lmcache:|lmcache_mp_)\w+)(?P<labels>\{.*\})? (?P<value>[\d.eE+-]+)$",
+    ),
 } | {f"of_{name}_{number}": (line, "") for name, entry in OTHERS.items() for number, line in enumerate(entry["lines"])}
 _TROUBLE = (
-    *("ERROR", "CRITICAL", "LMCache WARNING", "KV load failure", "Error: ", "Error\n", "Exception: ", "Exception\n"),
-    *('"error"', '"warning"', '"warn"', '"WARNING"', '"WARN"'),
-    *("Traceback (most recent call last)", "assert self.", "_madvise_populate_write", "Fatal Python error"),
-    "triggering eviction",
+    *("ERROR", "CRITICAL", "LMCache WARNING", "KV load failure", "Error", "Exception"),
+    *("Traceback (most recent call last)", "assert self.lmcache_engine", "_madvise_populate_write"),
+    *("Fatal Python error", "triggering eviction"),
 )
+# Logs in JSON name the level in a field of its own.
+_LEVEL_FIELDS = ('"level', '"severity"', '"lvl"')
+_TROUBLE_IN_JSON = ('"error"', '"warning"', '"warn"', '"WARNING"', '"WARN"', '"critical"', '"fatal"')
 _PATTERNS = {name: re.compile(pattern) for name, (_, pattern) in SAID.items()}
 _BY_WORDS: dict[str, list[str]] = {}
 for _name, (_words, _) in SAID.items():
@@ -103,9 +106,10 @@ def events_of(block: bytes) -> list[Event]:
                 # Lines are matched by themselves: ^ and $ are their ends.
                 match = _PATTERNS[name].search(text[start:end])
                 if match:
-                    said[start] = _READ.get(name, _alone(name))(match)
+                    said[start] = _READ[name](match)
                     break
-    for words in _TROUBLE:
+    in_json = any(field in text for field in _LEVEL_FIELDS)
+    for words in (*_TROUBLE, *_TROUBLE_IN_JSON) if in_json else _TROUBLE:
         for start, end in _lines_with(text, words):
             if start not in said:
                 event = _trouble(text[start:end])
@@ -166,12 +170,6 @@ def _trouble(line: str) -> Event | None:
     return ("traceback",) if "Traceback (most" in line and " INFO" not in line else None
 
 
-def _alone(name: str) -> Callable[[Match], Event]:
-    """A line that says one thing by being there."""
-    system = next((system for system in OTHERS if name.startswith(f"of_{system}_")), "")
-    return lambda match: ("other_system", system) if system else (name,)
-
-
 def _lookup(match: Match) -> Event:
     request, *counts = lookup_values(match)
     return "lookup", _utf8(request), *counts, _time_of(match)
@@ -204,33 +202,44 @@ def _metric(match: Match) -> Event:
         return ("looked_up_not_read",)
 
 
-_READ: dict[str, Callable[[Match], Event]] = {
-    "looked_up": _lookup,
-    "was_stored": _store,
-    "was_loaded": _load,
-    "mp_was_stored": lambda match: ("mp_stored", int(match["tokens"])),
-    "mp_was_loaded": lambda match: ("mp_loaded", int(match["tokens"]), float(match["s"])),
-    "mp_prefetch": lambda match: ("mp_prefetch", int(match["found"]), int(match["asked"])),
-    "mp_resume": _mp_resume,
-    "mp_registered": lambda match: ("mp_registered", match["id"]),
-    "mp_workers": lambda match: ("mp_workers", int(match["slots"])),
-    "mp_healthy": lambda match: ("mp_healthy", _seconds(match.string, match.string.find("] LMCache ") + 2)),
-    "settings": lambda match: ("settings", settings_of(_utf8(match["dict"]))),
-    "old_settings": lambda match: ("settings", settings_of(_utf8(match["dict"]))),
-    "versions": lambda match: ("versions", match["lmcache"], match["vllm"]),
-    "backend": lambda match: ("backend", match["name"]),
-    "disk": lambda match: ("disk", _utf8(match["path"])),
-    "none_hash": lambda match: ("none_hash", match["hash"]),
-    "installed": lambda match: ("installed", dict(re.findall(r"\b(vllm|lmcache)-(\d[\w.]*)", match["packages"]))),
-    "banner": lambda match: ("banner", match["vllm"]),
-    "engine": lambda match: ("engine", match["vllm"], match["device"] or "", match["prefix"] or ""),
-    "connector": lambda match: ("connector", match["name"]),
-    "pool": lambda match: ("pool", int(match["tokens"].replace(",", ""))),
-    "stopping_web": lambda match: ("stopping",),
-    "architecture": lambda match: ("architecture", match["name"]),
-    "rates": _rates,
-    "transfers": lambda match: ("transfers", match["values"]),
-    "metric": _metric,
-    "metric_mp": _metric,
-    "metric_lmcache": _metric,
-}
+def _being_there(*event: str) -> Callable[[Match], Event]:
+    """For a line that says what it says by being there."""
+    return lambda match: event
+
+
+_READ: dict[str, Callable[[Match], Event]] = (
+    {name: _being_there(name) for name in SAID}
+    | {
+        "looked_up": _lookup,
+        "was_stored": _store,
+        "was_loaded": _load,
+        "mp_was_stored": lambda match: ("mp_stored", int(match["tokens"])),
+        "mp_was_loaded": lambda match: ("mp_loaded", int(match["tokens"]), float(match["s"])),
+        "mp_prefetch": lambda match: ("mp_prefetch", int(match["found"]), int(match["asked"])),
+        "mp_resume": _mp_resume,
+        "mp_registered": lambda match: ("mp_registered", match["id"]),
+        "mp_workers": lambda match: ("mp_workers", int(match["slots"])),
+        "mp_healthy": lambda match: ("mp_healthy", _seconds(match.string, match.string.find("] LMCache ") + 2)),
+        "settings": lambda match: ("settings", settings_of(_utf8(match["dict"]))),
+        "old_settings": lambda match: ("settings", settings_of(_utf8(match["dict"]))),
+        "versions": lambda match: ("versions", match["lmcache"], match["vllm"]),
+        "backend": lambda match: ("backend", match["name"]),
+        "disk": lambda match: ("disk", _utf8(match["path"])),
+        "none_hash": lambda match: ("none_hash", match["hash"]),
+        "installed": lambda match: ("installed", dict(re.findall(r"\b(vllm|lmcache)-(\d[\w.]*)", match["packages"]))),
+        "banner": lambda match: ("banner", match["vllm"]),
+        "engine": lambda match: ("engine", match["vllm"], match["device"] or "", match["prefix"] or ""),
+        "connector": lambda match: ("connector", match["name"]),
+        "pool": lambda match: ("pool", int(match["tokens"].replace(",", ""))),
+        "stopping_web": _being_there("stopping"),
+        "architecture": lambda match: ("architecture", match["name"]),
+        "rates": _rates,
+        "transfers": lambda match: ("transfers", match["values"]),
+        "metric": _metric,
+    }
+    | {
+        f"of_{name}_{number}": _being_there("other_system", name)
+        for name, entry in OTHERS.items()
+        for number in range(len(entry["lines"]))
+    }
+)
