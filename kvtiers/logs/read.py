@@ -1,6 +1,7 @@
 """Takes what a log's lines say, event by event, into a ``Log``. Unknown lines are passed over; no line raises."""
 
 import io
+import re
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -23,6 +24,11 @@ _OF_A_START = {
     "pool": "pool_tokens",
     "architecture": "architecture",
 }
+# What processes say on their way out, of themselves and of each other.
+_OF_A_STOP = re.compile(
+    r"output_handler failed|died unexpectedly|terminat|cancel|clos(?:e|ing)|shut|stopp|unregister|SIG(?:TERM|INT)",
+    re.IGNORECASE,
+)
 _ROLES = ("APIServer", "EngineCore")  # of each a server has one
 
 
@@ -69,7 +75,8 @@ class LogReader:
         self.log = Log(keep)
         self._events = 0
         self._latest: dict[str, str] = {}
-        self._process = ""
+        self._seen: dict[str, set[str]] = {}
+        self._process = self._role = ""  # whose line it is, where it says so
         own = {name.removeprefix("_on_"): getattr(self, name) for name in dir(self) if name.startswith("_on_")}
         self._take = own | {name: partial(self._note, field) for name, field in _OF_A_START.items()}
 
@@ -77,13 +84,14 @@ class LogReader:
         take = self._take
         for name, *values in events:
             if name == "process":
-                self._process = self._note_process(*values)
+                container, self._role, pid = values
+                self._process = f"{container} {self._role} {pid}".strip()
                 continue
             self._events += 1
             take[name](*values)
             if self._process:
-                self.log.start.processes.add(self._process)
-                self._process = ""
+                self._note_process(self._process, self._role)
+                self._process = self._role = ""
 
     def finish(self, name: str) -> Log:
         """The log, every request judged.
@@ -99,19 +107,14 @@ class LogReader:
     def _note(self, field: str, value: Any = True) -> None:
         setattr(self.log.start, field, value)
 
-    def _note_process(self, container: str, role: str, pid: str) -> str:
-        """A process that speaks again after another of its role did: two servers write into one log."""
-        if role not in _ROLES:
-            return f"{container} {role} {pid}".strip()
-        process = f"{container} {role} {pid}".strip()
-        earlier = self._latest.get(role, process)
-        seen = self.log.servers.setdefault(role, [])
-        if process != earlier and process in seen:
-            self.log.mixed.update((earlier, process))
-        if process not in seen:
-            seen.append(process)
-        self._latest[role] = process
-        return process
+    def _note_process(self, process: str, role: str) -> None:
+        """One that speaks again after another of its role: two servers write into one log."""
+        if role in _ROLES:
+            latest, seen = self._latest.get(role, process), self._seen.setdefault(role, set())
+            if process != latest and process in seen:
+                self.log.mixed.update((latest, process))
+            seen.add(process)
+            self._latest[role] = process
 
     def _on_lookup(self, *values: Any) -> None:
         self.log.request(Request(*values))
@@ -173,11 +176,8 @@ class LogReader:
 
     def _on_warning(self, trouble: Trouble, at_s: float) -> None:
         log, start = self.log, self.log.start
-        # Whoever is being stopped says errors on its way out; a process that was not there before is a new start.
-        new_process = self._process and self._process not in start.processes
-        if start.stopping and not (new_process or (trouble.exception and not self._process and not at_s >= 0)):
-            return
-        if start.stopping and trouble.id == "engine_dead":
+        of_a_stop = trouble.id in ("engine_dead", "python_died") if trouble.known else _OF_A_STOP.search(trouble.said)
+        if start.stopping and of_a_stop:
             return
         if trouble.id == "mp_degraded" and log.server_lost_at_s is None:
             log.server_lost_at_s = at_s
@@ -200,15 +200,17 @@ class LogReader:
     def _on_engine(self, vllm: str, device: str, prefix_caching: str) -> None:
         """A core of the engine; several belong to one start where it has data-parallel ranks."""
         start = self.log.start
-        role = self._process.split(" ")[-2] if " " in self._process else ""
-        if role in start.engines or start.served or start.stopping or not (start.known or start.lmcache):
+        goes_on = start.known and not (start.stopping or start.served or self.log.waiting) and start.vllm in ("", vllm)
+        if self._role in start.engines or not goes_on:
             self.log.begin()
             start = self.log.start
-        start.engines.add(role)
+        start.engines.add(self._role)
         start.vllm, start.device, start.prefix_caching = vllm, device or start.device, prefix_caching != "False"
 
     def _on_versions(self, lmcache: str, vllm: str) -> None:
         start = self.log.start
+        if start.vllm and vllm != start.vllm:
+            self.log.mixed.update((f"vLLM {start.vllm}", f"vLLM {vllm}"))
         start.lmcache, start.vllm = lmcache, start.vllm or vllm
 
     def _on_installed(self, versions: dict[str, str]) -> None:

@@ -25,7 +25,6 @@ class Start:
     connectors: list[str] = field(default_factory=list)
     banner: bool = False
     engines: set[str] = field(default_factory=set)
-    processes: set[str] = field(default_factory=set)
     ready: bool = False
     stopping: bool = False
     prefix_caching: bool = True

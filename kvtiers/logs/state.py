@@ -36,8 +36,7 @@ class Log:
     retrieve_s: float = 0.0
     metrics: Metrics = field(default_factory=Metrics)
     installed: dict[str, str] = field(default_factory=dict)
-    servers: dict[str, list[str]] = field(default_factory=dict)  # role -> the processes of it, in order
-    mixed: set[str] = field(default_factory=set)  # processes of one role whose lines stand among each other's
+    mixed: set[str] = field(default_factory=set)  # servers whose lines stand among each other's
     other_systems: Counter[str] = field(default_factory=Counter)
     registered: set[str] = field(default_factory=set)  # engines at an LMCache server
     reaped: bool = False  # … one was forgotten, and none registered since
@@ -95,6 +94,11 @@ class Log:
         start.missed_lengths_of_earlier += start_number < self.start_count
         still_held = self.tokens["asked"] - asked_before + request.total <= start.pool_tokens
         start.missed_in_both += start.prefix_caching and still_held and request.computed == 0
+
+    @property
+    def waiting(self) -> bool:
+        """Are there requests that are not judged yet?"""
+        return bool(self._pending)
 
     def pending(self, request_id: str) -> Request | None:
         """The request of that id, or for a line without one the latest."""

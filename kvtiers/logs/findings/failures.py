@@ -80,7 +80,7 @@ def _known(log: Log, starts: list[Start], warnings: Counter[str]) -> Iterator[Co
         yield Conclusion("mp_transfer_mode")
     else:
         yield from _mp_server(log, warnings)
-        yield from _bad_pair(log, start)
+        yield from _bad_pair(log)
     yield from _named(log, starts, warnings, _WHILE_SERVING)
     if warnings["staging_exhausted"] >= _RETRIES_THAT_HANG:
         values = {"times": warnings["staging_exhausted"], "gib": start.settings.get("max_local_cpu_size", "?")}
@@ -124,18 +124,22 @@ def _mp_server(log: Log, warnings: Counter[str]) -> Iterator[Conclusion]:
         yield Conclusion("mp_server_was_gone", {"times": len(log.server_away_s), "longest": away})
 
 
-def _bad_pair(log: Log, start: Start) -> Iterator[Conclusion]:
-    """LMCache names its version inside the engine only; a server's log does not say vLLM's."""
-    vllm, lmcache = (getattr(start, name) or log.installed.get(name, "") for name in ("vllm", "lmcache"))
-    if not vllm or start.connector not in ("", "LMCacheConnectorV1") or not (lmcache or start.tier_hits):
-        return
-    if not (lmcache or start.connector):
-        return
+def _bad_pair(log: Log) -> Iterator[Conclusion]:
+    """Of any start: what was stored then may be wrong too.
+
+    LMCache names its version inside the engine only; a server's log does not say vLLM's.
+    """
     mode = LMCacheMode.IN_PROCESS
-    pair = known_pair(mode, vllm, lmcache, start.device)
-    if pair and not pair.works:
-        values = {"vllm": vllm, "lmcache": lmcache or pair.lmcache_to, "mode": mode.value, "what": pair.what}
-        yield Conclusion("known_bad_pair" if lmcache else "perhaps_bad_pair", values)
+    devices = {start.device for start in log.starts if start.vllm or start.lmcache}
+    device = devices.pop() if len(devices) == 1 else ""  # of several, a connector's line does not say whose it is
+    for start in reversed(log.starts):
+        vllm, lmcache = (getattr(start, name) or log.installed.get(name, "") for name in ("vllm", "lmcache"))
+        in_process = "LMCacheConnectorV1" in start.connectors or (lmcache and not start.connectors)
+        pair = known_pair(mode, vllm, lmcache, device) if vllm and in_process else None
+        if pair and not pair.works and (lmcache or start.tier_hits):
+            values = {"vllm": vllm, "lmcache": lmcache or pair.lmcache_to, "mode": mode.value, "what": pair.what}
+            yield Conclusion("known_bad_pair" if lmcache else "perhaps_bad_pair", values)
+            return
 
 
 def _unknown(starts: list[Start]) -> Conclusion | None:

@@ -118,6 +118,7 @@ WARNING_LINES = {
     "mp_reaped_cpu": warning("Reaped non-GPU instance 7: silent for 121.0s (pinged=True)"),
     "start_failed": vllm_error("EngineCore failed to start."),
     "start_failed_elsewhere": "RuntimeError: Engine core initialization failed. See root cause above. x",
+    "python_died": "Fatal Python error: Segmentation fault",
     "engine_fatal": vllm_error("EngineCore encountered a fatal error."),
 }
 
