@@ -132,7 +132,9 @@ def _without_requests(log: Log) -> Conclusion:
     if metrics.series and (metrics.read or metrics.asked_tokens):
         share = metrics.hit_tokens / metrics.asked_tokens if metrics.asked_tokens else 0.0
         return Conclusion("counters", {"hit": metrics.hit_tokens, "asked": metrics.asked_tokens, "share": share})
-    return Conclusion("no_requests") if external is None else Conclusion("rates_only", {"external": external})
+    if external is not None:
+        return Conclusion("rates_only", {"external": external})
+    return Conclusion("ask_the_server" if log.start.connector.startswith("LMCacheMP") else "no_requests")
 
 
 def _typical_gain(log: Log, rates: TokenRates) -> float | None:

@@ -156,11 +156,18 @@ class LogReader:
         self.log.add(mp_lookups=1, mp_keys_found=found, mp_keys_asked=asked)
 
     def _on_mp_registered(self, instance: str) -> None:
-        self.log.registered.add(instance)
-        self.log.reaped = False
+        log = self.log
+        log.registered.add(instance)
+        log.registered_most = max(log.registered_most, len(log.registered))
+        log.reaped = False
+
+    def _on_mp_unregistered(self, instance: str) -> None:
+        self.log.registered.discard(instance)
 
     def _on_mp_workers(self, slots: int) -> None:
+        """A server makes its pool as it starts."""
         self.log.worker_slots = slots
+        self.log.registered.clear()
 
     def _on_mp_server(self) -> None:
         """An LMCache server starts; in its own log that is the start to judge."""
@@ -200,6 +207,8 @@ class LogReader:
     def _on_engine(self, vllm: str, device: str, prefix_caching: str) -> None:
         """A core of the engine; several belong to one start where it has data-parallel ranks."""
         start = self.log.start
+        if start.banner and not start.engines and start.vllm != vllm:
+            self.log.mixed.update((f"vLLM {start.vllm}", f"vLLM {vllm}"))
         goes_on = start.known and not (start.stopping or start.served or self.log.waiting) and start.vllm in ("", vllm)
         if self._role in start.engines or not goes_on:
             self.log.begin()
@@ -209,8 +218,9 @@ class LogReader:
 
     def _on_versions(self, lmcache: str, vllm: str) -> None:
         start = self.log.start
-        if start.vllm and vllm != start.vllm:
-            self.log.mixed.update((f"vLLM {start.vllm}", f"vLLM {vllm}"))
+        for name, known, said in (("vLLM", start.vllm, vllm), ("LMCache", start.lmcache, lmcache)):
+            if known and said != known:  # one server has one version of each
+                self.log.mixed.update((f"{name} {known}", f"{name} {said}"))
         start.lmcache, start.vllm = lmcache, start.vllm or vllm
 
     def _on_installed(self, versions: dict[str, str]) -> None:

@@ -40,6 +40,10 @@ SAID: dict[str, tuple[str, str]] = {
         r"req=(?P<request>\S+) apc=(?P<computed>\d{1,12}) lmcache=(?P<hit>\d{1,12}) load=(?P<load>\d{1,12})",
     ),
     "mp_registered": ("Registered ", r"Registered (?:KV cache for GPU ID|non-GPU context for instance) (?P<id>-?\d+)"),
+    "mp_unregistered": (
+        "Unregistered ",
+        r"Unregistered (?:KV cache for GPU ID|non-CUDA context for instance ID) (?P<id>-?\d+)",
+    ),
     "mp_workers": ("Created AffinityThreadPool ", r"with (?P<slots>\d{1,6}) worker slots"),
     "mp_server": ("LMCache cache server is running", ""),
     "mp_healthy": ("LMCache server is healthy again", ""),
@@ -218,6 +222,7 @@ _READ: dict[str, Callable[[Match], Event]] = (
         "mp_prefetch": lambda match: ("mp_prefetch", int(match["found"]), int(match["asked"])),
         "mp_resume": _mp_resume,
         "mp_registered": lambda match: ("mp_registered", match["id"]),
+        "mp_unregistered": lambda match: ("mp_unregistered", match["id"]),
         "mp_workers": lambda match: ("mp_workers", int(match["slots"])),
         "mp_healthy": lambda match: ("mp_healthy", _seconds(match.string, match.string.find("] LMCache ") + 2)),
         "settings": lambda match: ("settings", settings_of(_utf8(match["dict"]))),

@@ -18,7 +18,14 @@ SETTINGS = (
     "pre_caching_hash_algorithm",
 )
 """The ones that a reader is shown."""
-_DEFAULTS = {"chunk_size": 256, "local_cpu": True, "local_disk": None, "remote_url": None}
+_DEFAULTS: dict[str, tuple[Any, ...]] = {
+    "chunk_size": (256,),
+    "local_cpu": (True,),
+    "max_local_cpu_size": (5.0, "5.0 GB"),
+    "local_disk": (None,),
+    "remote_url": (None,),
+    "remote_storage_plugins": (None, []),
+}
 _KEPT = 16
 
 
@@ -37,8 +44,8 @@ def settings_of(text: str) -> dict[str, Any]:
 
 
 def are_defaults(settings: dict[str, Any]) -> bool:
-    """Is nothing set that makes a tier?"""
-    return bool(settings) and all(settings.get(name, value) == value for name, value in _DEFAULTS.items())
+    """Is nothing set that makes or sizes a tier?"""
+    return bool(settings) and all(settings.get(name, values[0]) in values for name, values in _DEFAULTS.items())
 
 
 def _is_setting(name: str, value: Any) -> bool:

@@ -38,7 +38,8 @@ class Log:
     installed: dict[str, str] = field(default_factory=dict)
     mixed: set[str] = field(default_factory=set)  # servers whose lines stand among each other's
     other_systems: Counter[str] = field(default_factory=Counter)
-    registered: set[str] = field(default_factory=set)  # engines at an LMCache server
+    registered: set[str] = field(default_factory=set)  # processes of engines, at an LMCache server
+    registered_most: int = 0  # … at once
     reaped: bool = False  # … one was forgotten, and none registered since
     worker_slots: int = 0
     server_lost_at_s: float | None = None  # an LMCache server, from its engine's side

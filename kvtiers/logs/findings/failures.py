@@ -28,7 +28,6 @@ _WHILE_SERVING = (
     "tier_not_created",
     "unhealthy",
     "mp_unregistered",
-    "mp_few_workers",
     "ranks_differ",
 )
 _OUTRANKED = {"hma_refused": "hybrid_dead_end", "engine_dead": "abort_crash"}
@@ -106,7 +105,6 @@ def _named(log: Log, starts: list[Start], warnings: Counter[str], problems: tupl
             "starts": sum(any(start.warnings[name] for name in ids) for start in starts),
             "line": first.said,
             "model": log.start.architecture or "?",
-            "slots": log.worker_slots or "?",
         }
         if problem == "engine_dead":
             cause = next((start.cause for start in starts if any(start.warnings[name] for name in ids)), None)

@@ -50,10 +50,10 @@ def _stored_and_missed(log: Log, start: Start) -> Iterator[Conclusion]:
     missed = start.kinds[Kind.MISSED_STORED]
     warned = any(log.warnings[name] for name in _HASH_WARNINGS)
     # What other processes and earlier starts stored can be found in a shared tier only, and by the same hash only.
-    lost = start.missed_lengths_of_earlier if not start.tier_hits else 0
+    lost = start.missed_lengths_of_earlier if not start.tokens["loaded"] else 0
     shared = "RemoteBackend" in start.backends
     seeds = {seed for one in log.starts for seed in one.none_hashes}
-    if (len(start.none_hashes) > 1 and not log.mixed) or (missed and warned and not start.tier_hits):
+    if (len(start.none_hashes) > 1 and not log.mixed) or (missed and warned and not start.tokens["loaded"]):
         yield Conclusion("hash_drift", {"missed": missed})
     elif missed:
         yield Conclusion("stored_but_missed", {"missed": missed})
@@ -61,7 +61,7 @@ def _stored_and_missed(log: Log, start: Start) -> Iterator[Conclusion]:
         yield Conclusion("hash_drift", {"missed": lost})
     elif lost:
         yield Conclusion("not_found_again" if shared else "lost_at_restart", {"missed": lost})
-    elif start.missed_lengths and not start.tier_hits and start.stores and not start.kinds[Kind.ENGINE_HIT]:
+    elif start.missed_lengths and not start.tokens["loaded"] and start.stores and not start.kinds[Kind.ENGINE_HIT]:
         proven = start.missed_in_both == start.missed_lengths
         yield Conclusion("prompts_differ" if proven else "same_length_missed", {"missed": start.missed_lengths})
     elif start.kinds[Kind.TOO_SHORT] * 2 > start.requests:
@@ -77,11 +77,11 @@ def _hits_stopped(start: Start) -> Iterator[Conclusion]:
 
 
 def _of_an_mp_server(log: Log, start: Start) -> Iterator[Conclusion]:
-    engines, slots = len(log.registered), log.worker_slots
-    few = bool(slots) and engines > slots
-    if few and not log.warnings["mp_worker_shared"]:
-        yield Conclusion("mp_few_workers", {"slots": slots, "times": engines - slots, "line": ""})
-    tokens = start.tokens
+    engines, slots, tokens = log.registered_most, log.worker_slots, start.tokens
+    # A restarted engine shares its predecessor's worker as well: without registrations the warning is all there is.
+    shared = log.samples.get("mp_worker_shared")
+    if (slots and engines > slots) or (shared and not engines):
+        yield Conclusion("mp_few_workers", {"slots": slots or "?", "engines": engines or "?"})
     if tokens["mp_stores"] > 1 and not tokens["mp_loaded"] and not tokens["mp_keys_found"]:
         values = {"stored": tokens["mp_stored"], "stores": tokens["mp_stores"], "slots": slots or "?"}
         yield Conclusion("mp_never_loaded", values | {"engines": engines or "?"})

@@ -257,4 +257,5 @@ CONCLUSIONS = [
     ("not_ours", [ENGINE, CONNECTOR.replace("LMCacheConnectorV1", "DynamoConnector"), READY]),
     ("not_ours", [ENGINE, CONNECTOR.replace("LMCacheConnectorV1", "MooncakeStoreConnector"), READY]),
     ("not_ours", [ENGINE, CONNECTOR.replace("LMCacheConnectorV1", "FlexKVConnectorV1"), READY]),
+    ("ask_the_server", [ENGINE, CONNECTOR.replace("LMCacheConnectorV1", "LMCacheMPConnector"), READY]),
 ]
