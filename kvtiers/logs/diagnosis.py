@@ -129,7 +129,9 @@ def _loaded(log: Log, rates: TokenRates) -> Conclusion:
 
 def _without_requests(log: Log) -> Conclusion:
     metrics, external = log.metrics, log.start.external_hit_rate
-    if metrics.series and (metrics.read or metrics.asked_tokens):
+    if metrics.series and not (metrics.ever_read or metrics.asked_tokens):
+        return Conclusion("counters_idle")
+    if metrics.series:
         share = metrics.hit_tokens / metrics.asked_tokens if metrics.asked_tokens else 0.0
         return Conclusion("counters", {"hit": metrics.hit_tokens, "asked": metrics.asked_tokens, "share": share})
     if external is not None:

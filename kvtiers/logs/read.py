@@ -24,9 +24,10 @@ _OF_A_START = {
     "pool": "pool_tokens",
     "architecture": "architecture",
 }
+_SAID_AT_A_STOP = ("engine_dead", "python_died", "proc_died", "answered_500")
 # What processes say on their way out, of themselves and of each other.
 _OF_A_STOP = re.compile(
-    r"output_handler failed|died unexpectedly|terminat|cancel|clos(?:e|ing)|shut|stopp|unregister|SIG(?:TERM|INT)",
+    r"output_handler failed|terminat|cancel|clos(?:e|ing)|shut|stopp|unregister|SIG(?:TERM|INT)",
     re.IGNORECASE,
 )
 _ROLES = ("APIServer", "EngineCore")  # of each a server has one
@@ -183,7 +184,7 @@ class LogReader:
 
     def _on_warning(self, trouble: Trouble, at_s: float) -> None:
         log, start = self.log, self.log.start
-        of_a_stop = trouble.id in ("engine_dead", "python_died") if trouble.known else _OF_A_STOP.search(trouble.said)
+        of_a_stop = trouble.id in _SAID_AT_A_STOP if trouble.known else _OF_A_STOP.search(trouble.said)
         if start.stopping and of_a_stop:
             return
         if trouble.id == "mp_degraded" and log.server_lost_at_s is None:

@@ -78,13 +78,14 @@ SAID: dict[str, tuple[str, str]] = {
     "transfers": ("KV Transfer metrics: ", r"metrics: (?P<values>.*)"),
     "metric": (
         "_total",
-        r"(?:^|\s)(?P<name>(?:vllm:|lmcache:|lmcache_mp_)\w+)(?P<labels>\{.*\})? (?P<value>[\d.eE+-]+)$",
+        r"(?:^|\s)(?P<name>(?:vllm:|lmcache:|lmcache_mp_)\w+)(?P<labels>\{.*\})? (?P<value>[\d.eE+-]+)(?: \d+)?$",
     ),
 } | {f"of_{name}_{number}": (line, "") for name, entry in OTHERS.items() for number, line in enumerate(entry["lines"])}
 _TROUBLE = (
     *("ERROR", "CRITICAL", "LMCache WARNING", "KV load failure", "Error", "Exception"),
     *("Traceback (most recent call last)", "assert self.lmcache_engine", "_madvise_populate_write"),
-    *("Fatal Python error", "triggering eviction"),
+    *("Fatal Python error", "terminate called after", "core dumped", "OOMKilled", "exited with code 137"),
+    *("triggering eviction", '" 500 Internal Server Error', "level=error"),
 )
 # Logs in JSON name the level in a field of its own.
 _LEVEL_FIELDS = ('"level', '"severity"', '"lvl"')
@@ -94,7 +95,8 @@ _BY_WORDS: dict[str, list[str]] = {}
 for _name, (_words, _) in SAID.items():
     _BY_WORDS.setdefault(_words, []).append(_name)
 _PROCESS = re.compile(
-    r"(?:(?P<container>[\w./-]+)\s+\| ?|\[pod/(?P<pod>[^\]]+)\] )?.{0,80}?\((?P<role>\w+) pid=(?P<pid>\d+)\)"
+    r"(?:(?P<container>[\w./-]+)\s+\| ?|\[pod/(?P<pod>[^\]]+)\] )?"
+    r".{0,80}?\((?P<role>\w+)[^()]{0,20} pid=(?P<pid>\d+)[^()]{0,40}\)"
 )
 _CONTAINER = re.compile(r"(?P<container>[\w./-]+)\s+\| ?|\[pod/(?P<pod>[^\]]+)\] ")
 _STAMP_CHARACTERS = 64
@@ -108,7 +110,7 @@ def events_of(block: bytes) -> list[Event]:
         for start, end in _lines_with(text, words):
             for name in () if start in said else names:
                 # Lines are matched by themselves: ^ and $ are their ends.
-                match = _PATTERNS[name].search(text[start:end])
+                match = _PATTERNS[name].search(text[start:end].rstrip("\r"))
                 if match:
                     said[start] = _READ[name](match)
                     break

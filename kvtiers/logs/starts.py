@@ -11,7 +11,7 @@ _KEPT_ERRORS = 20
 # Connectors that this package judges; of several, as a MultiConnector loads them, the first of these is shown.
 _OURS = ("LMCache", "Offloading", "SimpleCPUOffload")
 # What only follows from an error said before.
-CONSEQUENCES = ("start_failed", "start_failed_elsewhere", "engine_dead", "engine_fatal", "traceback")
+CONSEQUENCES = ("start_failed", "start_failed_elsewhere", "engine_dead", "engine_fatal", "proc_died", "answered_500")
 
 
 @dataclass

@@ -15,17 +15,18 @@ for _name, _entry in _TABLE.items():
     if "problem" in _entry:
         PROBLEMS.setdefault(_entry["problem"], []).append(_name)
 UNKNOWN = "other: "
+_AT_INFO = {name for name, entry in _TABLE.items() if entry.get("at_info")}
 _ID_OF = {phrase: name for name, phrase in WARNINGS.items()}
 _PHRASE = re.compile("|".join(map(re.escape, sorted(_ID_OF, key=len, reverse=True))))
 _FAILED_REQUEST = re.compile(r"Request (?P<request>\S+?) ?(?:failed to load|The number of retrieved)")
 _FAILING = re.compile(r"(?:Failing|Recovered from KV load failure:) (?P<requests>\d{1,12}) request")
-_LEVEL_OF_JSON = re.compile(r'"(?:level|levelname|severity|lvl)"\s*:\s*"(\w+)"', re.IGNORECASE)
+_LEVEL_FIELD = re.compile(r'"(?:level|levelname|severity|lvl)"\s*:\s*"(\w+)"|\blevel=(\w+)', re.IGNORECASE)
 _LEVEL = re.compile(r"\b(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\b")
 _MESSAGE_OF_JSON = re.compile(r'"(?:message|msg|log)"\s*:\s*"((?:[^"\\]|\\.)*)')
 # What stands before a message: a container's or a system log's prefix, the process, the level with its time and place.
 _PREFIX = re.compile(
     r"^(?:[\w./-]+\s+\| ?|\[pod/[^\]]+\] |[A-Z][a-z]{2} +\d+ [\d:]+ \S+ \S+: |\d{4}-\d\d-\d\dT\S+ (?:std\w+ [FP] )?)*"
-    r"(?:\([\w ]+ pid=\d+\) )?"
+    r"(?:\([^()]{1,60} pid=\d+[^()]{0,40}\) )?"
     r"(?:(?:\[[\d\- :,]+\] LMCache )?(?:WARNING|ERROR|CRITICAL):? (?:\d\d-\d\d [\d:.]+ )?(?:\[[\w.]+:\d+\] ?)?)?"
 )
 _PLACE = re.compile(r" ?\([\w.]+\.py:\d+:[\w.]+\)$")
@@ -74,12 +75,9 @@ def read_warning(line: str) -> Trouble | None:
     level = _level(line)
     exception = next((part for part in messages if _EXCEPTION.match(part)), "")
     said = exception or messages[0]
-    if level in ("INFO", "DEBUG"):
-        phrase = _PHRASE.search(line) if "triggering eviction" in line else None
-        if not phrase:
-            return None
-    else:
-        phrase = _PHRASE.search(line)
+    phrase = _PHRASE.search(line)
+    if level in ("INFO", "DEBUG") and not (phrase and _ID_OF[phrase[0]] in _AT_INFO):
+        return None
     severe = level in ("ERROR", "CRITICAL") or (not level and bool(exception))
     if phrase:
         failed, failing = _FAILED_REQUEST.search(line), _FAILING.search(line)
@@ -87,7 +85,7 @@ def read_warning(line: str) -> Trouble | None:
             _ID_OF[phrase[0]],
             line,
             said.strip()[:_KEPT_CHARACTERS],
-            severe or not level,
+            severe or not level or (level == "INFO" and "problem" in _TABLE[_ID_OF[phrase[0]]]),
             bool(exception),
             failed["request"] if failed else "",
             int(failing["requests"]) if failing else 0,
@@ -101,9 +99,10 @@ def read_warning(line: str) -> Trouble | None:
 
 def _level(line: str) -> str:
     """The level that the line gives itself; empty where it gives none, as Python's own lines do."""
-    match = _LEVEL_OF_JSON.search(line)
+    match = _LEVEL_FIELD.search(line)
     if match:
-        return {"WARN": "WARNING", "FATAL": "CRITICAL"}.get(match[1].upper(), match[1].upper())
+        level = (match[1] or match[2]).upper()
+        return {"WARN": "WARNING", "FATAL": "CRITICAL"}.get(level, level)
     match = _LEVEL.search(line)
     return match[0] if match else ""
 

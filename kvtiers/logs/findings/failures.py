@@ -1,5 +1,6 @@
 """What failed: starts, tiers, stores and loads, each with the line that says so first."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -19,6 +20,9 @@ _AT_START = (
     "hma_refused",
     "unsupported_connector",
     "offloading_needs_gpu",
+    "offload_size_missing",
+    "offload_tier_unknown",
+    "out_of_ram",
 )
 _WHILE_SERVING = (
     "abort_crash",
@@ -29,6 +33,7 @@ _WHILE_SERVING = (
     "unhealthy",
     "mp_unregistered",
     "ranks_differ",
+    "answered_500",
 )
 _OUTRANKED = {"hma_refused": "hybrid_dead_end", "engine_dead": "abort_crash"}
 _RETRIES_THAT_HANG = 3
@@ -71,7 +76,8 @@ def _known(log: Log, starts: list[Start], warnings: Counter[str]) -> Iterator[Co
     yield from _named(log, starts, warnings, _AT_START)
     failed_import = next((log.samples[name].said for name in ("import_failed", "import_name") if warnings[name]), "")
     if failed_import:
-        about = "version_mismatch" if "lmcache" in failed_import or "vllm" in failed_import else "import_failed"
+        # A module of theirs that is missing, not they themselves.
+        about = "version_mismatch" if re.search(r"(?:lmcache|vllm)\.", failed_import) else "import_failed"
         yield Conclusion(about, {"line": failed_import[-160:]})
     if any(warnings[name] for name in PROBLEMS["degraded"]) or warnings["lookup_timeout"] > 1:
         yield Conclusion("degraded", {"waits": warnings["lookup_timeout"]})

@@ -31,7 +31,7 @@ def misses(log: Log) -> Iterator[Conclusion]:
     yield from _hits_stopped(start)
     yield from _of_an_mp_server(log, start)
     written, unit = log.metrics.written
-    if written and not log.metrics.read and not start.tier_hits:
+    if written and not log.metrics.ever_read and not start.tier_hits:
         amount = f"{written / 1e9:.1f} GB" if unit == "bytes" else f"{written:,.0f} {unit}"
         yield Conclusion("written_never_read", {"amount": amount, "dumps": log.metrics.dumps})
     if log.metrics.failures:

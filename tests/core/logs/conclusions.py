@@ -258,4 +258,18 @@ CONCLUSIONS = [
     ("not_ours", [ENGINE, CONNECTOR.replace("LMCacheConnectorV1", "MooncakeStoreConnector"), READY]),
     ("not_ours", [ENGINE, CONNECTOR.replace("LMCacheConnectorV1", "FlexKVConnectorV1"), READY]),
     ("ask_the_server", [ENGINE, CONNECTOR.replace("LMCacheConnectorV1", "LMCacheMPConnector"), READY]),
+    ("out_of_ram", [START, READY, *works("a"), "vllm-1 exited with code 137"]),
+    ("answered_500", [START, READY, *works("a"), 'INFO: 1.1.1.1:4 - "POST /v1/x HTTP/1.1" 500 Internal Server Error']),
+    ("offload_size_missing", [ENGINE, TIERING, vllm_error("Exception: cpu_bytes_to_use must be specified in x")]),
+    ("offload_tier_unknown", [ENGINE, TIERING, vllm_error("ValueError: Unknown secondary tier type: 'fs_python'.")]),
+    ("import_failed", [ENGINE, "ModuleNotFoundError: No module named 'lmcache'"]),
+    ("counters_idle", ["vllm:kv_offload_store_bytes_total{} 0.0", "vllm:prefix_cache_hits_total{} 9.0 1764510000"]),
+    # Loads before the first dump, none since: it is not "never".
+    (
+        "counters",
+        [f"vllm:kv_offload_{each}_total{{}} {n}" for n in (1, 2) for each in ("store_bytes", "load_time")]
+        + ["vllm:kv_offload_load_bytes_total{} 7"] * 2,
+    ),
+    ("written_never_read", [ENGINE, TIERING, "INFO KV Transfer metrics: GPU_to_CPU_total_bytes=4096, x=1"]),
+    ("not_ours", [ENGINE, CONNECTOR.replace("LMCacheConnectorV1", "NixlConnector"), READY]),
 ]
