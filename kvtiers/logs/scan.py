@@ -24,7 +24,7 @@ OTHERS = read_table("logs/others.toml")
 SAID: dict[str, tuple[str, str]] = {
     "looked_up": ("Reqid: ", LOOKUP),
     "looked_up_not_read": ("Reqid: ", r"Reqid: [^\s,]+, Total tokens (?!\d{1,12}, .*need to load: )"),
-    "was_stored": (" out of total ", STORED),
+    "was_stored": (" out of ", STORED),
     "was_loaded": (" out of ", RETRIEVED),
     "mp_was_stored": (" tokens in ", r"Stored (?P<tokens>\d{1,12}) tokens in \d"),
     "mp_was_loaded": (
@@ -39,9 +39,9 @@ SAID: dict[str, tuple[str, str]] = {
         "<resume-load> req=",
         r"req=(?P<request>\S+) apc=(?P<computed>\d{1,12}) lmcache=(?P<hit>\d{1,12}) load=(?P<load>\d{1,12})",
     ),
-    "mp_registered": ("Registered ", r"Registered (?:KV cache for GPU ID|non-GPU context for instance) (?P<id>-?\d+)"),
+    "mp_registered": ("egistered ", r"Registered (?:KV cache for GPU ID|non-GPU context for instance) (?P<id>-?\d+)"),
     "mp_unregistered": (
-        "Unregistered ",
+        "egistered ",
         r"Unregistered (?:KV cache for GPU ID|non-CUDA context for instance ID) (?P<id>-?\d+)",
     ),
     "mp_workers": ("Created AffinityThreadPool ", r"with (?P<slots>\d{1,6}) worker slots"),
@@ -77,15 +77,15 @@ SAID: dict[str, tuple[str, str]] = {
     ),
     "transfers": ("KV Transfer metrics: ", r"metrics: (?P<values>.*)"),
     "metric": (
-        "_total",
+        "_total{",
         r"(?:^|\s)(?P<name>(?:vllm:|lmcache:|lmcache_mp_)\w+)(?P<labels>\{.*\})? (?P<value>[\d.eE+-]+)(?: \d+)?$",
     ),
 } | {f"of_{name}_{number}": (line, "") for name, entry in OTHERS.items() for number, line in enumerate(entry["lines"])}
 _TROUBLE = (
-    *("ERROR", "CRITICAL", "LMCache WARNING", "KV load failure", "Error", "Exception"),
+    *("ERROR", "LMCache WARNING", "KV load failure", "Error", "Exception"),
     *("Traceback (most recent call last)", "assert self.lmcache_engine", "_madvise_populate_write"),
-    *("Fatal Python error", "terminate called after", "core dumped", "OOMKilled", "exited with code 137"),
-    *("triggering eviction", '" 500 Internal Server Error', "level=error"),
+    *("Fatal Python error", "terminate called after", "core dumped", "exited with code 137"),
+    *("triggering eviction", '" 500 Internal Server Error'),
 )
 # Logs in JSON name the level in a field of its own.
 _LEVEL_FIELDS = ('"level', '"severity"', '"lvl"')

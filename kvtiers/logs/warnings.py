@@ -20,7 +20,7 @@ _ID_OF = {phrase: name for name, phrase in WARNINGS.items()}
 _PHRASE = re.compile("|".join(map(re.escape, sorted(_ID_OF, key=len, reverse=True))))
 _FAILED_REQUEST = re.compile(r"Request (?P<request>\S+?) ?(?:failed to load|The number of retrieved)")
 _FAILING = re.compile(r"(?:Failing|Recovered from KV load failure:) (?P<requests>\d{1,12}) request")
-_LEVEL_FIELD = re.compile(r'"(?:level|levelname|severity|lvl)"\s*:\s*"(\w+)"|\blevel=(\w+)', re.IGNORECASE)
+_LEVEL_FIELD = re.compile(r'"(?:level|levelname|severity|lvl)"\s*:\s*"(\w+)"', re.IGNORECASE)
 _LEVEL = re.compile(r"\b(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\b")
 _MESSAGE_OF_JSON = re.compile(r'"(?:message|msg|log)"\s*:\s*"((?:[^"\\]|\\.)*)')
 # What stands before a message: a container's or a system log's prefix, the process, the level with its time and place.
@@ -101,7 +101,7 @@ def _level(line: str) -> str:
     """The level that the line gives itself; empty where it gives none, as Python's own lines do."""
     match = _LEVEL_FIELD.search(line)
     if match:
-        level = (match[1] or match[2]).upper()
+        level = match[1].upper()
         return {"WARN": "WARNING", "FATAL": "CRITICAL"}.get(level, level)
     match = _LEVEL.search(line)
     return match[0] if match else ""

@@ -23,7 +23,7 @@ OF_WHAT_IS_MISSING = {
     *("prompts_differ", "same_length_missed", "too_short", "unproven", "hits_stopped", "defaults_in_force"),
     *("mp_never_loaded", "mp_few_workers", "mp_reaped", "written_never_read", "two_servers", "perhaps_bad_pair"),
     *("staging_exhausted", "degraded", "mp_server_was_gone"),
-    "engine_dead",  # what a server says that was stopped on purpose, too
+    *("engine_dead", "answered_500"),  # what a server says that was stopped on purpose, too
 }
 
 

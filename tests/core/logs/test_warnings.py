@@ -122,7 +122,6 @@ WARNING_LINES = {
     "crashed": "terminate called after throwing an instance of 'c10::Error'",
     "core_dumped": "/entrypoint.sh: line 3:     7 Aborted (core dumped) vllm serve m",
     "proc_died": vllm_error("Engine core proc EngineCore died unexpectedly, shutting down client."),
-    "oom_killed": "    Reason:       OOMKilled",
     "exit_137": "vllm-1 exited with code 137",
     "answered_500": 'INFO:     127.0.0.1:4 - "POST /v1/completions HTTP/1.1" 500 Internal Server Error',
     "offload_size_missing": vllm_error("Exception: cpu_bytes_to_use must be specified in kv_connector_extra_config"),
