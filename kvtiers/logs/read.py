@@ -220,7 +220,7 @@ class LogReader:
     def _on_versions(self, lmcache: str, vllm: str) -> None:
         start = self.log.start
         for name, known, said in (("vLLM", start.vllm, vllm), ("LMCache", start.lmcache, lmcache)):
-            if known and said != known:  # one server has one version of each
+            if known and said.partition("+")[0] != known.partition("+")[0]:  # one server has one version of each
                 self.log.mixed.update((f"{name} {known}", f"{name} {said}"))
         start.lmcache, start.vllm = lmcache, start.vllm or vllm
 

@@ -84,7 +84,7 @@ SAID: dict[str, tuple[str, str]] = {
 _TROUBLE = (
     *("ERROR", "LMCache WARNING", "KV load failure", "Error", "Exception"),
     *("Traceback (most recent call last)", "assert self.lmcache_engine", "_madvise_populate_write"),
-    *("Fatal Python error", "terminate called after", "core dumped", "exited with code 137"),
+    *("Fatal Python error", "terminate called after", "core dumped", "Killed", "exited with code 137"),
     *("triggering eviction", '" 500 Internal Server Error'),
 )
 # Logs in JSON name the level in a field of its own.

@@ -16,8 +16,11 @@ for _name, _entry in _TABLE.items():
         PROBLEMS.setdefault(_entry["problem"], []).append(_name)
 UNKNOWN = "other: "
 _AT_INFO = {name for name, entry in _TABLE.items() if entry.get("at_info")}
-_ID_OF = {phrase: name for name, phrase in WARNINGS.items()}
-_PHRASE = re.compile("|".join(map(re.escape, sorted(_ID_OF, key=len, reverse=True))))
+_PATTERNS = {name: phrase if _TABLE[name].get("regex") else re.escape(phrase) for name, phrase in WARNINGS.items()}
+# The longest first: of two that begin alike it says more.
+_PHRASE = re.compile(
+    "|".join(f"(?P<{name}>{_PATTERNS[name]})" for name in sorted(WARNINGS, key=lambda name: -len(WARNINGS[name])))
+)
 _FAILED_REQUEST = re.compile(r"Request (?P<request>\S+?) ?(?:failed to load|The number of retrieved)")
 _FAILING = re.compile(r"(?:Failing|Recovered from KV load failure:) (?P<requests>\d{1,12}) request")
 _LEVEL_FIELD = re.compile(r'"(?:level|levelname|severity|lvl)"\s*:\s*"(\w+)"', re.IGNORECASE)
@@ -76,16 +79,17 @@ def read_warning(line: str) -> Trouble | None:
     exception = next((part for part in messages if _EXCEPTION.match(part)), "")
     said = exception or messages[0]
     phrase = _PHRASE.search(line)
-    if level in ("INFO", "DEBUG") and not (phrase and _ID_OF[phrase[0]] in _AT_INFO):
+    known = (phrase and phrase.lastgroup) or ""
+    if level in ("INFO", "DEBUG") and known not in _AT_INFO:
         return None
     severe = level in ("ERROR", "CRITICAL") or (not level and bool(exception))
-    if phrase:
+    if known:
         failed, failing = _FAILED_REQUEST.search(line), _FAILING.search(line)
         return Trouble(
-            _ID_OF[phrase[0]],
+            known,
             line,
             said.strip()[:_KEPT_CHARACTERS],
-            severe or not level or (level == "INFO" and "problem" in _TABLE[_ID_OF[phrase[0]]]),
+            severe or not level or (level == "INFO" and "problem" in _TABLE[known]),
             bool(exception),
             failed["request"] if failed else "",
             int(failing["requests"]) if failing else 0,

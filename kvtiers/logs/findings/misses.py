@@ -1,5 +1,6 @@
 """What was stored and did not come back: what the log allows to say of why."""
 
+import re
 from collections.abc import Iterator
 
 from kvtiers.logs.findings.conclusion import Conclusion
@@ -8,6 +9,9 @@ from kvtiers.logs.settings import are_defaults
 from kvtiers.logs.starts import Start
 from kvtiers.logs.state import Log
 
+_RECURRENT = re.compile(
+    r"Qwen3Next|Qwen3_5|Jamba|NemotronH|Bamba|FalconH1|Granite\w*Hybrid|Mamba|Zamba|Plamo2|MiniMaxText|Lfm2|KimiLinear"
+)
 _HASH_WARNINGS = ("hash_fallback", "hash_without_seed")
 # Hits stopped: as many missing as make it unlikely that they just were not due, and a few requests at the least.
 _HITS_MISSING = 5
@@ -30,6 +34,7 @@ def misses(log: Log) -> Iterator[Conclusion]:
         yield Conclusion("unproven", {"requests": start.kinds[Kind.UNPROVEN]})
     yield from _hits_stopped(start)
     yield from _of_an_mp_server(log, start)
+    yield from _hybrid(start)
     written, unit = log.metrics.written
     if written and not log.metrics.ever_read and not start.tier_hits:
         amount = f"{written / 1e9:.1f} GB" if unit == "bytes" else f"{written:,.0f} {unit}"
@@ -87,6 +92,13 @@ def _of_an_mp_server(log: Log, start: Start) -> Iterator[Conclusion]:
         yield Conclusion("mp_never_loaded", values | {"engines": engines or "?"})
     if log.reaped:
         yield Conclusion("mp_reaped", {"line": _reaped_line(log)})
+
+
+def _hybrid(start: Start) -> Iterator[Conclusion]:
+    """Models with recurrent layers, whose state is no KV of single tokens."""
+    came_back = start.external_hit_rate or start.tokens["loaded"] or start.tokens["mp_loaded"]
+    if start.connector == "LMCacheMPConnector" and came_back and _RECURRENT.match(start.architecture):
+        yield Conclusion("hybrid_in_mp", {"model": start.architecture})
 
 
 def _reaped_line(log: Log) -> str:

@@ -272,4 +272,14 @@ CONCLUSIONS = [
     ),
     ("written_never_read", [ENGINE, TIERING, "INFO KV Transfer metrics: GPU_to_CPU_total_bytes=4096, x=1"]),
     ("not_ours", [ENGINE, CONNECTOR.replace("LMCacheConnectorV1", "NixlConnector"), READY]),
+    ("out_of_ram", [START, READY, *works("a"), "Killed"]),
+    (
+        "hybrid_in_mp",
+        [
+            ENGINE,
+            "INFO 11-29 [model.py:560] Resolved architecture: Qwen3NextForCausalLM",
+            CONNECTOR.replace("LMCacheConnectorV1", "LMCacheMPConnector"),
+            "INFO 11-29 [loggers.py:1] Engine 000: Prefix cache hit rate: 22.1%, External prefix cache hit rate: 18.9%",
+        ],
+    ),
 ]

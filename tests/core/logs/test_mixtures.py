@@ -21,7 +21,15 @@ DEADLINE = timedelta(seconds=5)  # one mixture; the machine may be busy
 OF_WHAT_IS_MISSING = {
     *("no_connector", "no_disk_tier", "hash_drift", "stored_but_missed", "not_found_again", "lost_at_restart"),
     *("prompts_differ", "same_length_missed", "too_short", "unproven", "hits_stopped", "defaults_in_force"),
-    *("mp_never_loaded", "mp_few_workers", "mp_reaped", "written_never_read", "two_servers", "perhaps_bad_pair"),
+    *(
+        "mp_never_loaded",
+        "mp_few_workers",
+        "mp_reaped",
+        "written_never_read",
+        "hybrid_in_mp",
+        "two_servers",
+        "perhaps_bad_pair",
+    ),
     *("staging_exhausted", "degraded", "mp_server_was_gone"),
     *("engine_dead", "answered_500"),  # what a server says that was stopped on purpose, too
 }

@@ -122,6 +122,7 @@ WARNING_LINES = {
     "crashed": "terminate called after throwing an instance of 'c10::Error'",
     "core_dumped": "/entrypoint.sh: line 3:     7 Aborted (core dumped) vllm serve m",
     "proc_died": vllm_error("Engine core proc EngineCore died unexpectedly, shutting down client."),
+    "killed": "/entrypoint.sh: line 3:     7 Killed                  vllm serve m",
     "exit_137": "vllm-1 exited with code 137",
     "answered_500": 'INFO:     127.0.0.1:4 - "POST /v1/completions HTTP/1.1" 500 Internal Server Error',
     "offload_size_missing": vllm_error("Exception: cpu_bytes_to_use must be specified in kv_connector_extra_config"),
@@ -148,4 +149,4 @@ def test_passwords_in_addresses_are_not_repeated() -> None:
 
 @pytest.mark.parametrize("name", WARNINGS)
 def test_an_entry_holds_all_there_is_to_say_of_a_warning(name: str) -> None:
-    assert set(read_table("logs/warnings.toml")[name]) - {"problem", "at_info"} == {"line", "meaning"}
+    assert set(read_table("logs/warnings.toml")[name]) - {"problem", "at_info", "regex"} == {"line", "meaning"}
