@@ -43,6 +43,7 @@ _HARMLESS = (
     "LazyMemoryAllocator requires memory pinning",
     "Num retrieved tokens: ",
 )
+_IMPORTS = ("import_failed", "import_name")
 _LONGEST = 8000
 _KEPT_CHARACTERS = 400
 
@@ -80,6 +81,8 @@ def read_warning(line: str) -> Trouble | None:
     said = exception or messages[0]
     phrase = _PHRASE.search(line)
     known = (phrase and phrase.lastgroup) or ""
+    if level == "WARNING" and known in _IMPORTS:  # something optional that is not there
+        known = ""
     if level in ("INFO", "DEBUG") and known not in _AT_INFO:
         return None
     severe = level in ("ERROR", "CRITICAL") or (not level and bool(exception))

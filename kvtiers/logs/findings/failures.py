@@ -39,11 +39,6 @@ _OUTRANKED = {"hma_refused": "hybrid_dead_end", "engine_dead": "abort_crash"}
 _RETRIES_THAT_HANG = 3
 
 
-def judged(log: Log) -> list[Start]:
-    """The starts whose errors count: not those that never served before one that did."""
-    return [start for start in log.starts if not start.failed or start not in failed_before(log)]
-
-
 def failed_before(log: Log) -> list[Start]:
     """Starts that failed before the latest one that serves."""
     starts = list(log.starts)
@@ -53,7 +48,8 @@ def failed_before(log: Log) -> list[Start]:
 
 def failures(log: Log) -> Iterator[Conclusion]:
     """Every kind of failure that lines of the log show, first causes first."""
-    starts = judged(log)
+    made_good = {id(start) for start in failed_before(log)}
+    starts = [start for start in log.starts if id(start) not in made_good]
     warnings: Counter[str] = Counter()
     for start in starts:
         warnings.update(start.warnings)

@@ -119,3 +119,12 @@ def test_lookups_that_are_not_understood_are_counted() -> None:
 def test_a_known_warning_of_a_stopped_server_is_no_failure() -> None:
     text = "\n".join([START, lookup("b", hit=1280, load=1280), retrieved("b"), *STOP, warning("x closing", "ERROR")])
     assert diagnose(text).problems == ()
+
+
+def test_an_optional_module_that_is_not_there_is_no_failure() -> None:
+    """vLLM says so at healthy starts of builds without CUDA."""
+    missing = (
+        "WARNING 11-29 [interface.py:221] Failed to import vllm._C: ModuleNotFoundError(\"No module named 'vllm._C'\")"
+    )
+    text = "\n".join([START, missing, lookup("b", hit=1280, load=1280), retrieved("b")])
+    assert diagnose(text).problems == ()
