@@ -56,6 +56,9 @@ def to_json(diagnosis: Diagnosis, language: str = "en") -> dict[str, Any]:
         "starts": log.start_count,
         "requests_judged": start.requests,
         "tier_hits_judged": start.tier_hits,
+        "server_tokens_judged": {name: start.tokens[f"mp_{name}"] for name in ("stored", "loaded")}
+        if start.mp
+        else None,
         "unseen": list(diagnosis.unseen),
         "not_read": log.not_read,
         "vllm": start.vllm or None,
@@ -110,7 +113,10 @@ def _what_was_read(said: dict[str, Any], language: str) -> list[str]:
     lines = [f"{head(name)}: {said[name] or '-'}" for name in ("vllm", "lmcache", "connector")]
     lines += [f"{head('settings')}: {settings}", f"{head('backends')}: {', '.join(said['backends']) or '-'}"]
     lines += [f"{head('starts')}: {said['starts']}"]
-    lines += [head("judged", requests=said["requests_judged"], hits=said["tier_hits_judged"])]
+    if said["server_tokens_judged"]:  # an LMCache server names no requests
+        lines += [head("judged_server", **said["server_tokens_judged"])]
+    else:
+        lines += [head("judged", requests=said["requests_judged"], hits=said["tier_hits_judged"])]
     if said["unseen"]:
         unseen = [text(f"log.unseen.{name}", language, {}) for name in said["unseen"]]
         lines.append(f"{head('unseen')}: {', '.join(unseen)}")
