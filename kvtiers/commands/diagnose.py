@@ -10,21 +10,26 @@ from kvtiers.commands.arguments import language_argument, stdin_once
 from kvtiers.errors import KvtiersError
 from kvtiers.logs.diagnosis import Diagnosis, conclude, explained
 from kvtiers.logs.read import read_log, read_log_file
-from kvtiers.logs.state import Request
+from kvtiers.logs.requests import Request
 from kvtiers.words import labelled, text
 
 _COUNTS = ("total", "computed", "hit", "load", "stored", "retrieved")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("logs", nargs="+", metavar="LOG", help="a server's log, gzip or not; - reads standard input")
+    parser.add_argument(
+        "logs",
+        nargs="+",
+        metavar="LOG",
+        help="a server's log or a dump of /metrics, gzip or not; - reads standard input",
+    )
     parser.add_argument("--requests", type=int, default=20, metavar="N", help="how many of the last requests to show")
     language_argument(parser)
     parser.add_argument("--json", action="store_true", help="print it as JSON, one object a log")
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
-    """The output, and 1 when a log shows a problem."""
+    """The output, and 1 where a log shows a problem, 2 where one is another system's."""
     if options.requests < 0:
         raise KvtiersError(f"--requests must be 0 or more, got {options.requests}")
     stdin_once(options.logs)
@@ -35,7 +40,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         else:
             log, cut_off = read_log_file(Path(name), options.requests)
         diagnosis = conclude(log, cut_off)
-        status |= bool(diagnosis.problems)
+        status = max(status, diagnosis.exit_status)
         if options.json:
             outputs.append(json.dumps(to_json(diagnosis, options.language), ensure_ascii=False))
         else:
@@ -49,6 +54,13 @@ def to_json(diagnosis: Diagnosis, language: str = "en") -> dict[str, Any]:
         "conclusion": diagnosis.conclusion.to_json(language),
         "problems": [problem.to_json(language) for problem in diagnosis.problems],
         "starts": log.start_count,
+        "requests_judged": start.requests,
+        "tier_hits_judged": start.tier_hits,
+        "server_tokens_judged": {name: start.tokens[f"mp_{name}"] for name in ("stored", "loaded")}
+        if start.mp
+        else None,
+        "unseen": list(diagnosis.unseen),
+        "not_read": log.not_read,
         "vllm": start.vllm or None,
         "lmcache": start.lmcache or None,
         "connector": start.connector or None,
@@ -63,8 +75,8 @@ def to_json(diagnosis: Diagnosis, language: str = "en") -> dict[str, Any]:
         "prefill_tokens_per_s": rates.prefill,
         "load_tokens_per_s": rates.load,
         "ceiling": rates.ceiling,
-        "own_hit_rate_percent": log.own_hit_rate,
-        "external_hit_rate_percent": log.external_hit_rate,
+        "own_hit_rate_percent": start.own_hit_rate,
+        "external_hit_rate_percent": start.external_hit_rate,
         "warnings": explained(log, [name for name, _ in log.warnings.most_common()], language),
         "last_requests": [_request(request) for request in log.finished],
         "cut_off": diagnosis.cut_off,
@@ -78,40 +90,55 @@ def _request(request: Request) -> dict[str, Any]:
 
 def _text(diagnosis: Diagnosis, language: str) -> str:
     said = to_json(diagnosis, language)
-
-    def words(key: str, **values: Any) -> str:
-        return text(f"log.{key}", language, values)
-
-    def headed(name: str, what: str) -> str:
-        return labelled(words(f"head.{name}"), what or None, language)
-
-    settings = ", ".join(f"{name} {value}" for name, value in said["settings"].items())
-    head = {"settings": settings, "backends": ", ".join(said["backends"])}
-    lines = [headed(name, head.get(name, said[name])) for name in ("vllm", "lmcache", "connector", *head)]
-    if said["last_requests"]:
-        lines += ["", *_table(said["last_requests"], language)]
-    if said["requests"]:
-        lines += ["", " · ".join(f"{words('kind.' + kind)} {count}" for kind, count in said["requests"].items())]
-    if said["own_hit_rate_percent"] is not None:
-        external = said["external_hit_rate_percent"]
-        lines.append(
-            words("head.rates", own=said["own_hit_rate_percent"], external="-" if external is None else external)
-        )
-    if said["ceiling"]:
-        speeds = {"prefill": said["prefill_tokens_per_s"], "load": said["load_tokens_per_s"]}
-        lines.append(words("head.speeds", **speeds, ceiling=said["ceiling"]))
-    lines += [""] * bool(said["warnings"])
-    for warning in said["warnings"][:20]:
-        lines.append(f"{warning['times']} x {warning['meaning'] or warning['first']}")
+    lines = [*_what_was_read(said, language), *_what_happened(said, language), *[""] * bool(said["warnings"])]
+    lines += [f"{each['times']} x {each['meaning'] or each['first']}" for each in said["warnings"][:20]]
     for conclusion in diagnosis.problems or (diagnosis.conclusion,):
         lines += [
             "",
             f"{conclusion.what(language)} [{conclusion.id}]",
-            f"  {headed('next', conclusion.next_step(language))}",
+            f"  {labelled(text('log.head.next', language, {}), conclusion.next_step(language), language)}",
         ]
+    if said["not_read"]:
+        lines += ["", text("log.head.skipped", language, {"count": said["not_read"]})]
     if diagnosis.cut_off:
-        lines += ["", words("head.cut_off")]
+        lines += ["", text("log.head.cut_off", language, {})]
     return "\n".join(lines)
+
+
+def _what_was_read(said: dict[str, Any], language: str) -> list[str]:
+    def head(key: str, **values: Any) -> str:
+        return text(f"log.head.{key}", language, values)
+
+    settings = ", ".join(f"{name} {value}" for name, value in said["settings"].items())
+    values = {name: said[name] for name in ("vllm", "lmcache", "connector")}
+    values |= {"settings": settings, "backends": ", ".join(said["backends"]), "starts": str(said["starts"])}
+    lines = [labelled(head(name), value or None, language) for name, value in values.items()]
+    if said["server_tokens_judged"]:  # an LMCache server names no requests
+        lines += [head("judged_server", **said["server_tokens_judged"])]
+    else:
+        lines += [head("judged", requests=said["requests_judged"], hits=said["tier_hits_judged"])]
+    if said["unseen"]:
+        unseen = [text(f"log.unseen.{name}", language, {}) for name in said["unseen"]]
+        lines.append(labelled(head("unseen"), " · ".join(unseen), language))
+    return lines
+
+
+def _what_happened(said: dict[str, Any], language: str) -> list[str]:
+    lines = ["", *_table(said["last_requests"], language)] if said["last_requests"] else []
+    if said["requests"]:
+        kinds = (f"{text('log.kind.' + kind, language, {})} {count}" for kind, count in said["requests"].items())
+        lines += ["", " · ".join(kinds)]
+    own, external = said["own_hit_rate_percent"], said["external_hit_rate_percent"]
+    if own is not None:
+        lines.append(text("log.head.rates", language, {"own": own, "external": "-" if external is None else external}))
+    if said["ceiling"]:
+        values = {
+            "prefill": said["prefill_tokens_per_s"],
+            "load": said["load_tokens_per_s"],
+            "ceiling": said["ceiling"],
+        }
+        lines.append(text("log.head.speeds", language, values))
+    return lines
 
 
 def _table(requests: list[dict[str, Any]], language: str) -> list[str]:

@@ -12,19 +12,26 @@ _GZIP_MEMBER = 16 + zlib.MAX_WBITS
 
 
 class LogBlocks:
-    """Iterates over blocks of whole lines. ``cut_off``: the compressed file ended early; known after iterating."""
+    """Iterates over blocks of whole lines.
+
+    Known after iterating: ``cut_off``: the compressed file ended early; ``overlong``: lines that were passed over, too
+    long to be one of a log.
+    """
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
         self._stream = stream
         self._name = name
         self.cut_off = False
+        self.overlong = 0
 
     def __iter__(self) -> Iterator[bytes]:
         head = self._stream.read(BLOCK_BYTES)
         if not head:
             raise KvtiersError(f"{self._name} is empty")
         pieces = self._plain(head)
-        yield from whole_lines(self._texts(self._decompressed(pieces) if head.startswith(b"\x1f\x8b") else pieces))
+        yield from self._whole_lines(
+            self._texts(self._decompressed(pieces) if head.startswith(b"\x1f\x8b") else pieces)
+        )
 
     def _plain(self, head: bytes) -> Iterator[bytes]:
         while head:
@@ -57,16 +64,18 @@ class LogBlocks:
                 raise KvtiersError(f"{self._name} is not a text log")
             yield piece
 
-
-def whole_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes, cut at ends of lines; a line of many megabytes is no log line and is passed over."""
-    rest = b""
-    for piece in pieces:
-        end = piece.rfind(b"\n") + 1
-        if end:
-            yield rest + piece[:end]
-            rest = piece[end:]
-        else:
-            rest = rest + piece if len(rest) < LONGEST_LINE else b""
-    if rest:
-        yield rest
+    def _whole_lines(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """The same bytes, cut at ends of lines; a line of many megabytes is no log line and is passed over."""
+        rest = b""
+        for piece in pieces:
+            end = piece.rfind(b"\n") + 1
+            if end:
+                yield rest + piece[:end]
+                rest = piece[end:]
+            elif len(rest) < LONGEST_LINE:
+                rest = rest + piece
+            else:
+                rest = b""
+                self.overlong += 1
+        if rest:
+            yield rest

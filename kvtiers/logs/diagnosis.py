@@ -1,42 +1,22 @@
 """From what a log said to what is wrong: problems, most telling first, or what went well."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from kvtiers.logs.state import Kind, Log, Start
+from kvtiers.logs.findings.conclusion import Conclusion
+from kvtiers.logs.findings.failures import failed_before, failures
+from kvtiers.logs.findings.misses import misses
+from kvtiers.logs.requests import Kind
+from kvtiers.logs.scan import OTHERS
+from kvtiers.logs.state import Log
 from kvtiers.logs.warnings import WARNINGS
-from kvtiers.settings.version_pairs import LMCacheMode, known_pair
-from kvtiers.words import text, values_in
+from kvtiers.words import LANGUAGES, text
 
-_INIT_FAILED = ("no_connector_for_device", "init_failed", "init_components_failed")
-_LOAD_FAILED = ("kv_load_failure", "file_lost", "chunk_load_failed", "mp_keys_lost", "mp_short_read")
-_HASH_WARNINGS = ("hash_fallback", "hash_without_seed")
-_RETRIES_THAT_HANG = 3
 _LITTLE = 1.5
-
-
-@dataclass(frozen=True)
-class Conclusion:
-    """An id of the doctor's texts (``log.conclusion.<id>``) with its values."""
-
-    id: str
-    values: dict[str, Any] = field(default_factory=dict)
-
-    def what(self, language: str = "en") -> str:
-        return text(f"log.conclusion.{self.id}.what", language, self.values)
-
-    def next_step(self, language: str = "en") -> str:
-        return text(f"log.conclusion.{self.id}.next", language, self.values)
-
-    def to_json(self, language: str = "en") -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "values": values_in(language, self.values),
-            "what": self.what(language),
-            "next": self.next_step(language),
-        }
+_FEW = 0.05
+_ENOUGH_REQUESTS = 20
 
 
 @dataclass(frozen=True)
@@ -54,7 +34,10 @@ class TokenRates:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """``problems`` is empty where all is well; ``conclusion`` is the first of them, or what went well."""
+    """``problems`` is empty where all is well; ``conclusion`` is the first of them, or what went well.
+
+    ``exit_status``: 0, 1 where there are problems, 2 where the log is another system's.
+    """
 
     log: Log
     conclusion: Conclusion
@@ -62,122 +45,98 @@ class Diagnosis:
     rates: TokenRates
     cut_off: bool = False
 
+    @property
+    def exit_status(self) -> int:
+        return 2 if self.conclusion.id == "not_ours" else int(bool(self.problems))
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """What a verdict would like to rest on and this log does not show: ids of ``log.unseen``."""
+        log, start = self.log, self.log.start
+        server = start.mp and not start.known  # an LMCache server's own log names neither
+        seen = {
+            "vllm": bool(start.vllm or log.installed.get("vllm") or server),
+            "lmcache": bool(start.lmcache or log.installed.get("lmcache") or start.connector == "OffloadingConnector"),
+            "connector": bool(start.connectors or server),
+            "tiers": bool(start.backends or start.disk_path or start.mp or log.metrics.series),
+            "beginning": start.known or server,
+            "requests": bool(start.kinds or start.mp or log.metrics.series),
+        }
+        return tuple(name for name, is_seen in seen.items() if not is_seen)
+
 
 def conclude(log: Log, cut_off: bool = False) -> Diagnosis:
-    """Judge a log."""
-    rates = TokenRates(*(median(each) if each else None for each in (log.prefill_rates, log.load_rates)))
-    problems = tuple(_problems(log))
-    return Diagnosis(log, problems[0] if problems else _good(log, rates), problems, rates, cut_off)
+    """Judge a log: its latest start, and whatever failed in it."""
+    measured = (log.prefill_rates, log.load_rates)
+    rates = TokenRates(*(median(each) if each and not log.mixed else None for each in measured))
+    system = _other_system(log)
+    if system:
+        return Diagnosis(log, Conclusion("not_ours", {**OTHERS[system]}), (), rates, cut_off)
+    problems = (*failures(log), *misses(log))
+    return Diagnosis(log, problems[0] if problems else _quiet(log, rates), problems, rates, cut_off)
 
 
-def _problems(log: Log) -> Iterator[Conclusion]:
-    start, warnings = log.start, log.warnings
-    yield from _never_ran(log, start)
-    if warnings["abort_crash"]:
-        yield Conclusion("abort_crash")
-    elif warnings["engine_dead"]:
-        yield Conclusion("engine_dead")
-    if warnings["staging_exhausted"] >= _RETRIES_THAT_HANG:
-        values = {"times": warnings["staging_exhausted"], "gib": start.settings.get("max_local_cpu_size", "?")}
-        yield Conclusion("staging_exhausted", values)
-    # One lost chunk makes several lines: count requests where the log names them.
-    requests_failed = max(log.kinds[Kind.FAILED_LOAD], log.tokens["requests_with_load_failure"])
-    failures = requests_failed or sum(warnings[name] for name in _LOAD_FAILED)
-    if failures:
-        recovered = warnings["kv_load_recovered"] and not warnings["kv_load_failure"]
-        yield Conclusion("loads_recovered" if recovered else "load_failures", {"times": failures})
-    no_disk = _lacks_disk_tier(start)
-    if no_disk:
-        yield Conclusion("no_disk_tier", {"limit": start.settings.get("max_local_disk_size", "?")})
-    else:
-        yield from _misses(log, start)
-    if log.kinds[Kind.UNPROVEN]:
-        yield Conclusion("unproven", {"requests": log.kinds[Kind.UNPROVEN]})
+def _other_system(log: Log) -> str:
+    """Whose log it is, if not ours: by lines that only it prints, or by the only connectors that vLLM loaded."""
+    ours = bool(log.start.lmcache or log.kinds or log.start.settings or log.start.mp)
+    loaded = {name for start in log.starts for name in start.connectors}
+    for name, entry in OTHERS.items():
+        by_lines = log.other_systems[name] and (entry.get("alone") or not (ours or loaded))
+        if by_lines or (
+            loaded and loaded <= {*entry["connectors"], "MultiConnector"} and loaded & {*entry["connectors"]}
+        ):
+            return name
+    return ""
 
 
-def _never_ran(log: Log, start: Start) -> Iterator[Conclusion]:
-    warnings = log.warnings
-    if warnings["unsupported_connector"] or warnings["offloading_needs_gpu"]:
-        name = "unsupported_connector" if warnings["unsupported_connector"] else "offloading_needs_gpu"
-        yield Conclusion(name)
-    failed_import = next((log.samples[name] for name in ("import_failed", "import_name") if warnings[name]), "")
-    if "lmcache" in failed_import or "vllm" in failed_import:
-        yield Conclusion("version_mismatch", {"line": failed_import[-160:]})
-    degraded = any(warnings[name] for name in _INIT_FAILED) or warnings["lookup_timeout"] > 1
-    if degraded:
-        yield Conclusion("degraded", {"waits": warnings["lookup_timeout"]})
-    elif warnings["mp_no_handler"]:
-        yield Conclusion("mp_transfer_mode")
-    elif warnings["mp_degraded"] or warnings["mp_lookup_timeout"]:
-        yield Conclusion("mp_server_gone", {"times": warnings["mp_degraded"] + warnings["mp_lookup_timeout"]})
-    else:
-        yield from _bad_pair(start)
-    nothing_of_lmcache = not start.connector and not log.kinds and not start.lmcache and not _mp(log)
-    if nothing_of_lmcache and _served(log, start) and log.external_hit_rate is None:
-        yield Conclusion("no_connector")
-
-
-def _bad_pair(start: Start) -> Iterator[Conclusion]:
-    """LMCache names its version inside the engine only; a server's log does not say vLLM's."""
-    if not (start.vllm and start.lmcache) or start.connector not in ("", "LMCacheConnectorV1"):
-        return
-    mode = LMCacheMode.IN_PROCESS
-    pair = known_pair(mode, start.vllm, start.lmcache, start.device)
-    if pair and not pair.works:
-        values = {"vllm": start.vllm, "lmcache": start.lmcache, "mode": mode.value, "what": pair.what}
-        yield Conclusion("known_bad_pair", values)
-
-
-def _served(log: Log, start: Start) -> bool:
-    """Has the log come as far as a connector would have shown? It is made before the server answers."""
-    return bool((log.start_count and start.ready) or log.own_hit_rate)
-
-
-def _lacks_disk_tier(start: Start) -> bool:
-    asked = bool(start.settings.get("local_disk"))
-    return asked and "LocalDiskBackend" not in start.backends and not start.disk_path
-
-
-def _misses(log: Log, start: Start) -> Iterator[Conclusion]:
-    """Stored and not found again: why?"""
-    missed = log.kinds[Kind.MISSED_STORED]
-    warned = any(log.warnings[name] for name in _HASH_WARNINGS)
-    # What other processes and earlier starts stored can be found in a shared tier only, and by the same hash only.
-    lost = start.missed_lengths_of_earlier if not start.tier_hits else 0
-    shared = "RemoteBackend" in start.backends
-    seeds = {seed for one in log.starts for seed in one.none_hashes}
-    if len(start.none_hashes) > 1 or (missed and warned and not start.tier_hits):
-        yield Conclusion("hash_drift", {"missed": missed})
-    elif missed:
-        yield Conclusion("stored_but_missed", {"missed": missed})
-    elif lost and shared and (warned or len(seeds) > 1):
-        yield Conclusion("hash_drift", {"missed": lost})
-    elif lost:
-        yield Conclusion("not_found_again" if shared else "lost_at_restart", {"missed": lost})
-    elif start.missed_lengths and not start.tier_hits and start.stores and not log.kinds[Kind.ENGINE_HIT]:
-        yield Conclusion("prompts_differ", {"missed": start.missed_lengths})
-    elif log.kinds[Kind.TOO_SHORT] * 2 > sum(log.kinds.values()):
-        chunk = int(start.settings.get("chunk_size") or 256)
-        yield Conclusion("too_short", {"requests": log.kinds[Kind.TOO_SHORT], "chunk": chunk})
+def _quiet(log: Log, rates: TokenRates) -> Conclusion:
+    """What the latest start shows; where earlier ones failed, that too."""
+    good = _good(log, rates)
+    failed = failed_before(log)
+    cause = failed[-1].cause if failed else None
+    if not cause:
+        return good
+    now = {language: good.what(language) for language in LANGUAGES}
+    return Conclusion("recovered", {"starts": len(failed), "line": cause.said, "now": now})
 
 
 def _good(log: Log, rates: TokenRates) -> Conclusion:
-    kinds, tokens = log.kinds, log.tokens
-    loaded_requests = kinds[Kind.TIER_HIT] + kinds[Kind.PARTIAL]
-    if loaded_requests or tokens["mp_loaded"]:
-        gain = _typical_gain(log, rates)
-        values: dict[str, Any] = {"requests": loaded_requests, "tokens": tokens["loaded"] + tokens["mp_loaded"]}
-        if gain is not None and rates.ceiling is not None:
-            values |= {"gain": gain, "ceiling": rates.ceiling}
-            return Conclusion("little_gain" if gain < _LITTLE else "works", values)
+    start = log.start
+    if start.tokens["loaded"] + start.tokens["mp_loaded"]:
+        return _loaded(log, rates)
+    if start.kinds[Kind.ENGINE_HIT]:
+        return Conclusion("engine_only", {"requests": start.kinds[Kind.ENGINE_HIT], "held": start.tokens["computed"]})
+    asked = start.requests + start.tokens["mp_lookups"]
+    if asked or start.mp:
+        return Conclusion("no_reuse" if asked > 1 else "one_request", {"requests": asked})
+    return _without_requests(log)
+
+
+def _loaded(log: Log, rates: TokenRates) -> Conclusion:
+    start, tokens = log.start, log.start.tokens
+    loaded = tokens["loaded"] + tokens["mp_loaded"]
+    lacked = tokens["total"] - tokens["computed"] + tokens["mp_loaded"] + tokens["mp_stored"]
+    # MP mode's engine does not say how long a request was.
+    share = min(loaded / lacked, 1.0) if lacked > 0 else 1.0
+    values: dict[str, Any] = {"requests": start.tier_hits, "tokens": loaded, "share": share, "asked": start.requests}
+    if share < _FEW and start.requests + tokens["mp_stores"] >= _ENOUGH_REQUESTS:
+        return Conclusion("few_hits", values)
+    gain = _typical_gain(log, rates)
+    if gain is None or rates.ceiling is None or not start.tier_hits:
         return Conclusion("works_unmeasured", values)
-    if not kinds and not _mp(log):
-        if log.external_hit_rate is not None:
-            return Conclusion("rates_only", {"external": log.external_hit_rate})
-        return Conclusion("no_requests")
-    if kinds[Kind.ENGINE_HIT]:
-        return Conclusion("engine_only", {"requests": kinds[Kind.ENGINE_HIT]})
-    return Conclusion("no_reuse", {"requests": sum(kinds.values()) + tokens["mp_lookups"]})
+    return Conclusion("little_gain" if gain < _LITTLE else "works", values | {"gain": gain, "ceiling": rates.ceiling})
+
+
+def _without_requests(log: Log) -> Conclusion:
+    metrics, external = log.metrics, log.start.external_hit_rate
+    if metrics.series and not (metrics.ever_read or metrics.asked_tokens):
+        return Conclusion("counters_idle")
+    if metrics.series:
+        share = metrics.hit_tokens / metrics.asked_tokens if metrics.asked_tokens else 0.0
+        return Conclusion("counters", {"hit": metrics.hit_tokens, "asked": metrics.asked_tokens, "share": share})
+    if external is not None:
+        return Conclusion("rates_only", {"external": external})
+    return Conclusion("ask_the_server" if log.start.connector.startswith("LMCacheMP") else "no_requests")
 
 
 def _typical_gain(log: Log, rates: TokenRates) -> float | None:
@@ -192,17 +151,13 @@ def _typical_gain(log: Log, rates: TokenRates) -> float | None:
     return median(gains) if gains else None
 
 
-def _mp(log: Log) -> bool:
-    return any(log.tokens[name] for name in ("mp_stored", "mp_loaded", "mp_lookups"))
-
-
 def explained(log: Log, names: Sequence[str], language: str) -> list[dict[str, Any]]:
     """Warnings with how often, the first line, and for known ones what they mean."""
     return [
         {
             "id": name,
             "times": log.warnings[name],
-            "first": log.samples[name][:400],
+            "first": log.samples[name].line[:400],
             "meaning": text(f"warning.{name}.meaning", language, {}) if name in WARNINGS else None,
         }
         for name in names

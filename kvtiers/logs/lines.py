@@ -7,7 +7,8 @@ Source: format strings of LMCache 0.5.6 (vllm_v1_adapter.py, cache_engine.py) an
 import re
 from typing import NamedTuple
 
-_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+# Raw, or as JSON, Python, syslog and terminals write the escape character.
+_ANSI = re.compile(r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033|#033|\^\[)\[[0-9;]*m")
 # Before 0.3.7 there was no "computed" field; need to load could then be negative, a block held more than was hit.
 LOOKUP = (
     r"Reqid: (?P<request>[^\s,]+), Total tokens (?P<total>\d{1,12}), "

@@ -1,5 +1,7 @@
 """Takes what a log's lines say, event by event, into a ``Log``. Unknown lines are passed over; no line raises."""
 
+import io
+import re
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -7,18 +9,28 @@ from typing import Any, BinaryIO
 
 from kvtiers.errors import KvtiersError
 from kvtiers.logs.blocks import LogBlocks
-from kvtiers.logs.scan import Event, Scanner, events_of_lines
-from kvtiers.logs.state import Log, Request
+from kvtiers.logs.requests import Request
+from kvtiers.logs.scan import Event, events_of
+from kvtiers.logs.state import Log
+from kvtiers.logs.warnings import Trouble
 
 # Events that say one thing of the latest start, and the field it goes to.
 _OF_A_START = {
     "ready": "ready",
     "stopping": "stopping",
-    "connector": "connector",
+    "no_config_file": "no_config_file",
     "settings": "settings",
     "disk": "disk_path",
     "pool": "pool_tokens",
+    "architecture": "architecture",
 }
+_SAID_AT_A_STOP = ("engine_dead", "python_died", "proc_died", "answered_500")
+# What processes say on their way out, of themselves and of each other.
+_OF_A_STOP = re.compile(
+    r"output_handler failed|terminat|cancel|clos(?:e|ing)|shut|stopp|unregister|SIG(?:TERM|INT)",
+    re.IGNORECASE,
+)
+_ROLES = ("APIServer", "EngineCore")  # of each a server has one
 
 
 def read_log_file(path: Path, keep: int = 1000) -> tuple[Log, bool]:
@@ -28,6 +40,11 @@ def read_log_file(path: Path, keep: int = 1000) -> tuple[Log, bool]:
             return read_log(stream, str(path), keep)
     except OSError as error:
         raise KvtiersError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def read_log_text(text: str, keep: int = 1000) -> Log:
+    """A pasted log; as ``read_log``."""
+    return read_log(io.BytesIO(text.encode("utf-8", "replace") or b"\n"), "the text", keep)[0]
 
 
 def read_log(stream: BinaryIO, name: str, keep: int = 1000) -> tuple[Log, bool]:
@@ -44,19 +61,12 @@ def read_log(stream: BinaryIO, name: str, keep: int = 1000) -> tuple[Log, bool]:
     Raises:
         KvtiersError: empty, binary, or without a line of vLLM or LMCache.
     """
-    reader, scanner = LogReader(keep), Scanner()
-    blocks = LogBlocks(stream, name)
-    for number, block in enumerate(blocks):
-        # The head is read whole: a short paste may hold messages without their prefixes.
-        reader.take(scanner.events(block) if number else events_of_lines(block.decode("utf-8", "replace")))
-    return reader.finish(name), blocks.cut_off
-
-
-def read_log_text(text: str, keep: int = 1000) -> Log:
-    """A pasted log; as ``read_log``."""
     reader = LogReader(keep)
-    reader.take(events_of_lines(text))
-    return reader.finish("the text")
+    blocks = LogBlocks(stream, name)
+    for block in blocks:
+        reader.take(events_of(block))
+    reader.log.not_read += blocks.overlong
+    return reader.finish(name), blocks.cut_off
 
 
 class LogReader:
@@ -65,14 +75,24 @@ class LogReader:
     def __init__(self, keep: int) -> None:
         self.log = Log(keep)
         self._events = 0
+        self._latest: dict[str, str] = {}
+        self._seen: dict[str, set[str]] = {}
+        self._process = self._role = ""  # whose line it is, where it says so
         own = {name.removeprefix("_on_"): getattr(self, name) for name in dir(self) if name.startswith("_on_")}
         self._take = own | {name: partial(self._note, field) for name, field in _OF_A_START.items()}
 
     def take(self, events: Iterable[Event]) -> None:
         take = self._take
         for name, *values in events:
+            if name == "process":
+                container, self._role, pid = values
+                self._process = f"{container} {self._role} {pid}".strip()
+                continue
             self._events += 1
             take[name](*values)
+            if self._process:
+                self._note_process(self._process, self._role)
+                self._process = self._role = ""
 
     def finish(self, name: str) -> Log:
         """The log, every request judged.
@@ -88,11 +108,20 @@ class LogReader:
     def _note(self, field: str, value: Any = True) -> None:
         setattr(self.log.start, field, value)
 
+    def _note_process(self, process: str, role: str) -> None:
+        """One that speaks again after another of its role: two servers write into one log."""
+        if role in _ROLES:
+            latest, seen = self._latest.get(role, process), self._seen.setdefault(role, set())
+            if process != latest and process in seen:
+                self.log.mixed.update((latest, process))
+            seen.add(process)
+            self._latest[role] = process
+
     def _on_lookup(self, *values: Any) -> None:
         self.log.request(Request(*values))
 
-    def _on_other(self) -> None:
-        """A line of LMCache that changes nothing."""
+    def _on_looked_up_not_read(self) -> None:
+        self.log.not_read += 1
 
     def _on_stored(self, at_s: float, request_id: str, tokens: int, gib: float) -> None:
         log = self.log
@@ -117,32 +146,90 @@ class LogReader:
 
     def _on_mp_stored(self, tokens: int) -> None:
         """MP mode's server: tokens, no request."""
-        self.log.tokens["mp_stored"] += tokens
+        self.log.add(mp_stored=tokens, mp_stores=1)
 
     def _on_mp_loaded(self, tokens: int, seconds: float) -> None:
-        self.log.tokens["mp_loaded"] += tokens
+        self.log.add(mp_loaded=tokens)
         if seconds > 0:
             self.log.load_rates.append(tokens / seconds)
 
     def _on_mp_prefetch(self, found: int, asked: int) -> None:
-        self.log.tokens.update(mp_lookups=1, mp_keys_found=found, mp_keys_asked=asked)
+        self.log.add(mp_lookups=1, mp_keys_found=found, mp_keys_asked=asked)
 
-    def _on_warning(self, name: str, line: str, request_id: str, requests: int) -> None:
-        if name == "engine_dead" and self.log.start.stopping:
-            return  # an ordinary stop: the API server outlived the engine by a moment
-        self.log.warn(name, line)
-        request = self.log.pending(request_id) if request_id else None
+    def _on_mp_registered(self, instance: str) -> None:
+        log = self.log
+        log.registered.add(instance)
+        log.registered_most = max(log.registered_most, len(log.registered))
+        log.reaped = False
+
+    def _on_mp_unregistered(self, instance: str) -> None:
+        self.log.registered.discard(instance)
+
+    def _on_mp_workers(self, slots: int) -> None:
+        """A server makes its pool as it starts."""
+        self.log.worker_slots = slots
+        self.log.registered.clear()
+
+    def _on_mp_server(self) -> None:
+        """An LMCache server starts; in its own log that is the start to judge."""
+        if not any(start.known for start in self.log.starts):
+            self.log.begin()
+
+    def _on_mp_healthy(self, at_s: float) -> None:
+        log = self.log
+        if log.server_lost_at_s is not None:
+            known = min(at_s, log.server_lost_at_s) >= 0
+            log.server_away_s.append((at_s - log.server_lost_at_s) % 86400 if known else -1.0)
+            log.server_lost_at_s = None
+
+    def _on_warning(self, trouble: Trouble, at_s: float) -> None:
+        log, start = self.log, self.log.start
+        of_a_stop = trouble.id in _SAID_AT_A_STOP if trouble.known else _OF_A_STOP.search(trouble.said)
+        if start.stopping and of_a_stop:
+            return
+        if trouble.id == "mp_degraded" and log.server_lost_at_s is None:
+            log.server_lost_at_s = at_s
+        log.reaped |= trouble.id.startswith("mp_reaped")
+        log.warn(trouble)
+        request = log.pending(trouble.request) if trouble.request else None
         if request:
             request.failed = True
-        if requests:
-            self.log.tokens["requests_with_load_failure"] += requests
+        if trouble.requests:
+            log.add(requests_with_load_failure=trouble.requests)
 
-    def _on_engine(self, vllm: str, device: str) -> None:
-        self.log.begin(vllm, device)
+    def _on_traceback(self) -> None:
+        if not self.log.start.stopping:
+            self.log.start.warnings["traceback"] += 1
+
+    def _on_banner(self, vllm: str) -> None:
+        self.log.begin()
+        self.log.start.vllm, self.log.start.banner = vllm, True
+
+    def _on_engine(self, vllm: str, device: str, prefix_caching: str) -> None:
+        """A core of the engine; several belong to one start where it has data-parallel ranks."""
+        start = self.log.start
+        if start.banner and not start.engines and start.vllm != vllm:
+            self.log.mixed.update((f"vLLM {start.vllm}", f"vLLM {vllm}"))
+        goes_on = start.known and not (start.stopping or start.served or self.log.waiting) and start.vllm in ("", vllm)
+        if self._role in start.engines or not goes_on:
+            self.log.begin()
+            start = self.log.start
+        start.engines.add(self._role)
+        start.vllm, start.device, start.prefix_caching = vllm, device or start.device, prefix_caching != "False"
 
     def _on_versions(self, lmcache: str, vllm: str) -> None:
         start = self.log.start
+        for name, known, said in (("vLLM", start.vllm, vllm), ("LMCache", start.lmcache, lmcache)):
+            if known and said.partition("+")[0] != known.partition("+")[0]:  # one server has one version of each
+                self.log.mixed.update((f"{name} {known}", f"{name} {said}"))
         start.lmcache, start.vllm = lmcache, start.vllm or vllm
+
+    def _on_installed(self, versions: dict[str, str]) -> None:
+        self.log.installed |= versions
+
+    def _on_connector(self, name: str) -> None:
+        if name not in self.log.start.connectors:
+            self.log.start.connectors.append(name)
 
     def _on_backend(self, name: str) -> None:
         self.log.start.backends.add(name)
@@ -151,6 +238,16 @@ class LogReader:
         self.log.start.none_hashes.add(hash_)
 
     def _on_rates(self, own: float, external: float | None) -> None:
-        self.log.own_hit_rate = own
+        start = self.log.start
+        start.own_hit_rate = own
         if external is not None:
-            self.log.external_hit_rate = external
+            start.external_hit_rate = external
+
+    def _on_transfers(self, values: str) -> None:
+        self.log.metrics.take_logged(values)
+
+    def _on_metric(self, name: str, labels: str, value: float) -> None:
+        self.log.metrics.take(name, labels, value)
+
+    def _on_other_system(self, system: str) -> None:
+        self.log.other_systems[system] += 1

@@ -3,76 +3,17 @@
 import re
 from collections import Counter, OrderedDict, deque
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Any
+
+from kvtiers.logs.metrics import Metrics
+from kvtiers.logs.requests import Kind, Request
+from kvtiers.logs.starts import Start
+from kvtiers.logs.warnings import Trouble
 
 _CREDENTIALS = re.compile(r"(://[^/\s:@]*:)[^/\s@]+@")
 _PENDING = 2048
 _LENGTHS = 4096
 _RATES = 1024
-
-
-class Kind(StrEnum):
-    """What a request was."""
-
-    COLD = "cold"
-    ENGINE_HIT = "engine_hit"
-    TIER_HIT = "tier_hit"
-    PARTIAL = "partial"  # some from the engine's own cache, more from a tier
-    UNPROVEN = "unproven"  # a load was planned, the log does not show it
-    MISSED_STORED = "missed_stored"  # the engine had computed and LMCache stored it before; LMCache found nothing
-    TOO_SHORT = "too_short"
-    SKIPPED = "skipped"
-    FAILED_LOAD = "failed_load"
-
-
-@dataclass(slots=True)
-class Request:
-    """One request, in tokens and seconds; ``at_s``: time of its lookup within the day, -1 where not said."""
-
-    id: str
-    total: int
-    computed: int
-    hit: int
-    load: int
-    skipped: bool = False
-    at_s: float = -1.0
-    stored: int = 0
-    retrieved: int = 0
-    required: int = 0
-    retrieve_s: float = 0.0
-    prefill_s: float = 0.0
-    failed: bool = False
-    stored_before: bool = False
-    kind: Kind = Kind.COLD
-
-    @property
-    def retrieve_tokens_per_s(self) -> float:
-        """Speed of the load; 0 where there was none."""
-        return self.retrieved / self.retrieve_s if self.retrieve_s else 0.0
-
-
-@dataclass
-class Start:
-    """One start of a server, and what has happened since."""
-
-    vllm: str = ""
-    device: str = ""  # cuda, cpu, …; empty where the log does not say
-    lmcache: str = ""
-    connector: str = ""
-    ready: bool = False
-    stopping: bool = False
-    settings: dict[str, Any] = field(default_factory=dict)
-    backends: set[str] = field(default_factory=set)
-    disk_path: str = ""
-    none_hashes: set[str] = field(default_factory=set)
-    pool_tokens: int = 0
-    block_tokens: int = 0
-    requests: int = 0
-    tier_hits: int = 0
-    stores: int = 0
-    missed_lengths: int = 0  # lookups that missed although a prompt of the same length was stored before
-    missed_lengths_of_earlier: int = 0  # … stored before this start
+_STARTS = 64
 
 
 @dataclass
@@ -80,12 +21,12 @@ class Log:
     """Everything; see ``diagnosis.conclude``."""
 
     keep: int
-    starts: deque[Start] = field(default_factory=lambda: deque(maxlen=64))
+    starts: deque[Start] = field(default_factory=deque)
     start_count: int = 0
     kinds: Counter[Kind] = field(default_factory=Counter)
     tokens: Counter[str] = field(default_factory=Counter)
     warnings: Counter[str] = field(default_factory=Counter)
-    samples: dict[str, str] = field(default_factory=dict)
+    samples: dict[str, Trouble] = field(default_factory=dict)
     finished: deque[Request] = field(init=False)
     prefill_rates: deque[float] = field(default_factory=lambda: deque(maxlen=_RATES))
     load_rates: deque[float] = field(default_factory=lambda: deque(maxlen=_RATES))
@@ -93,10 +34,19 @@ class Log:
     stored_gib: float = 0.0
     retrieved_gib: float = 0.0
     retrieve_s: float = 0.0
-    own_hit_rate: float | None = None
-    external_hit_rate: float | None = None
+    metrics: Metrics = field(default_factory=Metrics)
+    installed: dict[str, str] = field(default_factory=dict)
+    mixed: set[str] = field(default_factory=set)  # servers whose lines stand among each other's
+    other_systems: Counter[str] = field(default_factory=Counter)
+    registered: set[str] = field(default_factory=set)  # processes of engines, at an LMCache server
+    registered_most: int = 0  # … at once
+    reaped: bool = False  # … one was forgotten, and none registered since
+    worker_slots: int = 0
+    server_lost_at_s: float | None = None  # an LMCache server, from its engine's side
+    server_away_s: list[float] = field(default_factory=list)
+    not_read: int = 0
     _pending: OrderedDict[str, Request] = field(default_factory=OrderedDict)
-    _stored_lengths: OrderedDict[int, int] = field(default_factory=OrderedDict)
+    _stored_lengths: OrderedDict[int, tuple[int, int]] = field(default_factory=OrderedDict)
 
     def __post_init__(self) -> None:
         self.finished = deque(maxlen=self.keep)
@@ -108,26 +58,48 @@ class Log:
             self.starts.append(Start())
         return self.starts[-1]
 
-    def begin(self, vllm: str, device: str) -> None:
+    def begin(self) -> None:
         """A server starts: whoever was waiting has been answered or never will be."""
         self.flush()
         self.start_count += 1
-        self.starts.append(Start(vllm=vllm, device=device))
+        self.starts.append(Start())
+        if len(self.starts) > _STARTS:  # the oldest that served may still matter, a failed one is like the next
+            failed = next((start for start in self.starts if start.failed), self.starts[0])
+            self.starts.remove(failed)
+
+    def add(self, **tokens: int) -> None:
+        """Count tokens, of the log and of its latest start."""
+        self.tokens.update(tokens)
+        self.start.tokens.update(tokens)
 
     def request(self, request: Request) -> None:
         """A lookup. Seen again, the request was polled or preempted: the last lookup is what was done."""
         before = self._pending.pop(request.id, None)
         if before is None:
-            stored_at = self._stored_lengths.get(request.total)
-            request.stored_before = stored_at is not None
-            if stored_at is not None and request.hit == 0:
-                self.start.missed_lengths += 1
-                self.start.missed_lengths_of_earlier += stored_at < self.start_count
+            self._compare_with_stored(request)
+            self.tokens["asked"] += request.total
         else:
             request.stored_before = before.stored_before
         self._pending[request.id] = request
         if len(self._pending) > _PENDING:
             self._finish(self._pending.popitem(last=False)[1])
+
+    def _compare_with_stored(self, request: Request) -> None:
+        stored = self._stored_lengths.get(request.total)
+        request.stored_before = stored is not None
+        if stored is None or request.hit:
+            return
+        start = self.start
+        start_number, asked_before = stored
+        start.missed_lengths += 1
+        start.missed_lengths_of_earlier += start_number < self.start_count
+        still_held = self.tokens["asked"] - asked_before + request.total <= start.pool_tokens
+        start.missed_in_both += start.prefix_caching and still_held and request.computed == 0
+
+    @property
+    def waiting(self) -> bool:
+        """Are there requests that are not judged yet?"""
+        return bool(self._pending)
 
     def pending(self, request_id: str) -> Request | None:
         """The request of that id, or for a line without one the latest."""
@@ -139,17 +111,20 @@ class Log:
         """A prompt of ``total`` tokens was stored."""
         self.start.stores += 1
         self._stored_lengths.pop(total, None)
-        self._stored_lengths[total] = self.start_count
+        self._stored_lengths[total] = self.start_count, self.tokens["asked"] - total
         if len(self._stored_lengths) > _LENGTHS:
             self._stored_lengths.popitem(last=False)
 
-    def warn(self, name: str, line: str) -> None:
-        """Count a warning; the first line of its name is kept."""
-        name = _CREDENTIALS.sub(r"\1***@", name)
+    def warn(self, trouble: Trouble) -> None:
+        """Count a warning; the first of its id is kept."""
+        said, line, name = (_CREDENTIALS.sub(r"\1***@", text) for text in (trouble.said, trouble.line, trouble.id))
+        trouble = trouble._replace(said=said, line=line, id=name)
+        if trouble.severe:
+            self.start.err(trouble)
         if name in self.warnings or len(self.warnings) < 200:
             self.warnings[name] += 1
-            if name not in self.samples:
-                self.samples[name] = _CREDENTIALS.sub(r"\1***@", line)
+            self.start.warnings[name] += 1
+            self.samples.setdefault(name, trouble)
 
     def flush(self) -> None:
         """Judge the requests still open."""
@@ -157,17 +132,21 @@ class Log:
             self._finish(self._pending.popitem(last=False)[1])
 
     def _finish(self, request: Request) -> None:
-        request.kind = self._kind(request)
         start = self.start
-        start.requests += 1
-        start.tier_hits += request.retrieved > 0
+        request.kind = request.judged(int(start.settings.get("chunk_size") or 256))
         self.kinds[request.kind] += 1
-        tokens = self.tokens
-        tokens["total"] += request.total
-        tokens["computed"] += request.computed
-        tokens["hit"] += request.hit
-        tokens["loaded"] += request.retrieved
-        tokens["stored"] += request.stored
+        start.kinds[request.kind] += 1
+        if request.retrieved:
+            start.since_hit = 0
+        elif request.kind in (Kind.COLD, Kind.MISSED_STORED):
+            start.since_hit += 1
+        self.add(
+            total=request.total,
+            computed=request.computed,
+            hit=request.hit,
+            loaded=request.retrieved,
+            stored=request.stored,
+        )
         if request.kind is Kind.COLD and request.prefill_s > 0:
             self.prefill_rates.append(request.total / request.prefill_s)
         if request.retrieve_s > 0:
@@ -175,21 +154,3 @@ class Log:
             if request.kind is Kind.TIER_HIT:
                 self.tier_hits.append(request)
         self.finished.append(request)
-
-    def _kind(self, request: Request) -> Kind:
-        chunk = int(self.start.settings.get("chunk_size") or 256)
-        if request.failed or (request.required and request.retrieved < request.required):
-            kind = Kind.FAILED_LOAD
-        elif request.skipped:
-            kind = Kind.SKIPPED
-        elif request.load > 0 and not request.retrieved:
-            kind = Kind.UNPROVEN
-        elif request.load > 0:
-            kind = Kind.PARTIAL if request.computed else Kind.TIER_HIT
-        elif request.computed >= chunk and request.hit == 0 and request.stored_before:
-            kind = Kind.MISSED_STORED
-        elif request.computed > 0:
-            kind = Kind.ENGINE_HIT
-        else:
-            kind = Kind.TOO_SHORT if 0 < request.total < chunk else Kind.COLD
-        return kind

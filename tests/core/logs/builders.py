@@ -42,7 +42,10 @@ def retrieved(request: str, tokens: int = 1280, required: int = 1280, cost_ms: f
     )
 
 
-ENGINE = "(EngineCore pid=7) INFO 11-29 15:17:55 [core.py:133] Initializing a V1 LLM engine (v0.32.0) with config: x"
+ENGINE = (
+    "(EngineCore pid=7) INFO 11-29 15:17:55 [core.py:133] Initializing a V1 LLM engine (v0.32.0) with config: "
+    "device_config=cpu"
+)
 
 CONNECTOR = "(EngineCore pid=7) INFO 11-29 15:17:58 [factory.py:62] Creating v1 connector with name: LMCacheConnectorV1"
 
@@ -69,6 +72,10 @@ def warning(message: str, level: str = "WARNING") -> str:
     return info(message, level=level)
 
 
+def vllm_error(message: str) -> str:
+    return f"(EngineCore pid=7) ERROR 11-29 10:00:00 [core.py:1100] {message}"
+
+
 FAILING = (
     "(EngineCore pid=9) ERROR 11-29 10:00:00 [scheduler.py:1] Failing 2 request(s) due to KV load failure "
     "(failure_policy=fail, 512 tokens affected). Request IDs: {'a'}"
@@ -79,5 +86,5 @@ RECOVERED = (
     "rescheduled (512 tokens affected)."
 )
 
-# Only the head of a log is read line by line: what goes before the lines to put them behind it.
-LONG_HEAD = "Traceback (most recent call last):\n" + "nothing\n" * 40_000
+# A log is read in blocks: what goes before the lines to put them into a later one.
+LONG_HEAD = "nothing\n" * 40_000

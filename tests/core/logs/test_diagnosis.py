@@ -6,9 +6,9 @@ import pytest
 
 from kvtiers.logs.diagnosis import conclude
 from kvtiers.logs.read import read_log
-from kvtiers.logs.state import Kind
+from kvtiers.logs.requests import Kind
 from kvtiers.words import LANGUAGES, all_texts
-from tests.core.logs.builders import LONG_HEAD, REAL, diagnose
+from tests.core.logs.builders import CONNECTOR, ENGINE, LONG_HEAD, REAL, diagnose, lookup, retrieved
 from tests.core.logs.conclusions import CONCLUSIONS
 
 
@@ -60,6 +60,14 @@ def test_versions_are_bad_for_a_wiring_and_a_device(device: str, connector: str,
     lines = next("\n".join(lines) for name, lines in CONCLUSIONS if name == "known_bad_pair" and "0.32.0" in lines[0])
     text = lines.replace("device_config=cuda", f"device_config={device}").replace("LMCacheConnectorV1", connector)
     assert ("known_bad_pair" in [problem.id for problem in diagnose(text).problems]) is is_bad
+
+
+@pytest.mark.parametrize("prefix", ["{} | ", "{}-1  | ", "[pod/vllm-{}/engine] "])
+def test_containers_whose_lines_are_mixed_are_two_servers(prefix: str) -> None:
+    """In containers the processes of both have the same numbers."""
+    lines = [ENGINE, CONNECTOR, lookup("r", hit=1280, load=1280), retrieved("r")]
+    text = "\n".join(prefix.format(name) + line for name in ("a", "b", "a") for line in lines)
+    assert diagnose(text).conclusion.id == "two_servers"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -11,9 +11,10 @@ import pytest
 
 from kvtiers.__main__ import main
 from kvtiers.logs.read import read_log_text
-from kvtiers.logs.state import Kind
+from kvtiers.logs.requests import Kind
 
 DATA = Path(__file__).parents[1] / "data" / "logs"
+REFERENCE = Path(__file__).parents[3] / "lab" / "results" / "reference"
 NEUTRAL = ("/models/tiny", "/mnt/kv", "/opt/engine/", "/v1/completions")  # the last: of the API
 COLD, ENGINE, TIER, FAILED, MISSED = (
     Kind.COLD,
@@ -55,6 +56,16 @@ def test_what_each_request_was(name: str) -> None:
 )
 def test_the_conclusion(name: str, conclusion: str, status: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diagnose", "--json", str(DATA / f"{name}.log")]) == status
+    assert json.loads(capsys.readouterr().out)["conclusion"]["id"] == conclusion
+
+
+@pytest.mark.parametrize(
+    ("name", "conclusion"),
+    [("cpu-tiny", "works"), ("cpu-tiny-server", "works_unmeasured"), ("cpu-tiny-engine", "ask_the_server")],
+)
+def test_the_logs_of_the_reference_runs(name: str, conclusion: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """An MP server with one worker, restarted with its engine: two registrations, one at a time."""
+    assert main(["diagnose", "--json", str(REFERENCE / f"{name}.log")]) == 0
     assert json.loads(capsys.readouterr().out)["conclusion"]["id"] == conclusion
 
 

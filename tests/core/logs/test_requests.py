@@ -3,7 +3,7 @@
 import pytest
 
 from kvtiers.logs.read import read_log_text
-from kvtiers.logs.state import Kind
+from kvtiers.logs.requests import Kind
 from tests.core.logs.builders import info, lookup, retrieved, stored
 
 KINDS = [

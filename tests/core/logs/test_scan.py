@@ -1,4 +1,4 @@
-"""The quick search finds what reading every line finds."""
+"""What a line says is found wherever it stands: behind any prefix, in any block, in any form of its version."""
 
 import io
 import json
@@ -7,12 +7,30 @@ from collections.abc import Callable
 import pytest
 
 from kvtiers.logs.read import read_log, read_log_text
-from kvtiers.logs.scan import VLLM, Scanner, events_of_lines
-from kvtiers.logs.warnings import IN_TRACEBACKS, WARNINGS
-from tests.core.logs.builders import CONNECTOR, DATA, ENGINE, REAL, START, STOP, diagnose, lookup, retrieved, stored
+from kvtiers.logs.requests import Kind
+from kvtiers.logs.scan import events_of
+from kvtiers.logs.warnings import WARNINGS
+from tests.core.logs.builders import (
+    CONNECTOR,
+    DATA,
+    ENGINE,
+    REAL,
+    START,
+    STOP,
+    diagnose,
+    info,
+    lookup,
+    retrieved,
+    stored,
+    warning,
+)
 
 # name -> forms of its line, by version
 VLLM_LINES = {
+    "banner": [
+        "(APIServer pid=5) INFO 08-02 10:00:00 [api_utils.py:330]  ▄▄ ▄█ █     █     █ ▀▄▀ █  version 0.26.0",
+        "INFO 08-05 10:00:01 [api_server.py:1896] vLLM API server version 0.10.1",
+    ],
     "engine": [ENGINE],
     "connector": [CONNECTOR],
     "pool": [
@@ -20,7 +38,7 @@ VLLM_LINES = {
         "INFO 11-29 [kv_cache_utils.py:1] GPU KV cache size: 43,296 tokens",
     ],
     "ready": ["(APIServer pid=1) INFO:     Application startup complete."],
-    "stopping": [STOP[0]],
+    "stopping": [STOP[0], "INFO:     Shutting down"],
     "rates": [
         "INFO 11-29 [loggers.py:1] Engine 000: Prefix cache hit rate: 22.1%, External prefix cache hit rate: 18.9%",
         "INFO 11-29 [loggers.py:1] Engine 000: Prefix cache hit rate: 22.1%",
@@ -28,12 +46,11 @@ VLLM_LINES = {
 }
 
 
-@pytest.mark.parametrize("name", VLLM)
-def test_every_form_of_vllms_lines_is_found_by_either_search(name: str) -> None:
+@pytest.mark.parametrize("name", VLLM_LINES)
+def test_every_form_of_vllms_lines_is_found(name: str) -> None:
     for line in VLLM_LINES[name]:
-        (event,) = events_of_lines(line)
-        assert event[0] == name
-        assert Scanner().events(f"nothing\n{line}\nnothing\n".encode()) == [event]
+        said = [event for event in events_of(f"nothing\n{line}\nnothing\n".encode()) if event[0] != "process"]
+        assert [event[0] for event in said] == [name]
 
 
 def test_colours_do_not_matter() -> None:
@@ -52,24 +69,62 @@ def as_docker_keeps_it(text: str) -> str:
 
 @pytest.mark.parametrize("keep", [str, as_docker_keeps_it], ids=["plain", "docker"])
 @pytest.mark.parametrize("number", range(len(WHOLE_LOGS)))
-def test_the_quick_search_finds_what_reading_every_line_finds(number: int, keep: Callable[[str], str]) -> None:
-    """Only the head of a log is read line by line: put one there that says nothing."""
+def test_where_a_log_stands_does_not_matter(number: int, keep: Callable[[str], str]) -> None:
+    """Blocks of a long file, or lines as docker keeps them."""
     whole, text = read_log_text(WHOLE_LOGS[number]), keep(WHOLE_LOGS[number])
     log, _ = read_log(io.BytesIO(("nothing\n" * 40_000 + text).encode()), "log")
     assert log.finished == whole.finished
     assert {name: log.warnings[name] for name in WARNINGS} == {name: whole.warnings[name] for name in WARNINGS}
-    assert log.start == whole.start
+    assert (log.start.settings, log.start.connectors) == (whole.start.settings, whole.start.connectors)
 
 
-def test_errors_without_lmcaches_level_are_found_in_the_middle_of_a_log() -> None:
-    """Python's and vLLM's own, as long as a traceback or vLLM's words announce them."""
-    lines = [
-        "Traceback (most recent call last):",
-        '  File "vllm_v1_adapter.py", line 1, in request_finished',
-        "    assert self.lmcache_engine is not None",
-        "AssertionError",
-        *[f"{WARNINGS[name]} x" for name in IN_TRACEBACKS],
-        "(EngineCore pid=9) ERROR 11-29 10:00:00 [scheduler.py:1] Failing 2 request(s) due to KV load failure (x)",
-    ]
-    log, _ = read_log(io.BytesIO(("nothing\n" * 40_000 + "\n".join(lines)).encode()), "log")
-    assert {"abort_crash", "kv_load_failure", *IN_TRACEBACKS} <= set(log.warnings)
+def test_messages_alone_in_json_are_read_to_the_end_of_a_long_log() -> None:
+    """Structured logs keep the message and leave LMCache's own prefix out."""
+
+    def record(message: str, level: str = "INFO") -> str:
+        return json.dumps({"ts": "2026-11-29T14:06:56Z", "level": level, "message": message})
+
+    bare = [line.partition(": ")[2] for line in (lookup("r", hit=1280, load=1280), retrieved("r"))]
+    text = "\n".join([record("nothing")] * 10_000 + [record(line) for line in bare] + [record("Lost it", "error")])
+    log, _ = read_log(io.BytesIO(text.encode()), "log")
+    assert [request.kind for request in log.finished] == [Kind.TIER_HIT]
+    assert [error.said for error in log.start.errors] == ["Lost it"]
+
+
+@pytest.mark.parametrize("escape", ["\x1b", "\\u001b", "\\x1b", "#033", "^["])
+def test_an_error_is_read_whatever_became_of_its_colours(escape: str) -> None:
+    line = (
+        f"{escape}[31;20m[2026-05-23 15:24:54,249] LMCache ERROR:{escape}[0m The moon is full {escape}[3m(moon.py:7:m)"
+    )
+    (error,) = read_log_text(line).start.errors
+    assert error.said == "The moon is full"
+
+
+def test_the_first_cause_is_found_in_a_traceback_of_one_line() -> None:
+    line = json.dumps({"level": "ERROR", "message": "It failed.\nTraceback:\n  File x\nValueError: no such thing"})
+    assert diagnose(line).conclusion.values["line"] == "ValueError: no such thing"
+
+
+def test_what_a_user_asked_is_no_error() -> None:
+    prompt = "INFO 11-29 10:00:00 [logger.py:39] Received request r: prompt: 'ERROR: ValueError: CUDA out of memory'"
+    text = "\n".join([START, prompt, lookup("b", hit=1280, load=1280), retrieved("b")])
+    assert diagnose(text).problems == ()
+
+
+def test_lookups_that_are_not_understood_are_counted() -> None:
+    text = "\n".join([lookup("a"), info("Reqid: b, Total tokens 1330, a form of another version")])
+    assert read_log_text(text).not_read == 1
+
+
+def test_a_known_warning_of_a_stopped_server_is_no_failure() -> None:
+    text = "\n".join([START, lookup("b", hit=1280, load=1280), retrieved("b"), *STOP, warning("x closing", "ERROR")])
+    assert diagnose(text).problems == ()
+
+
+def test_an_optional_module_that_is_not_there_is_no_failure() -> None:
+    """vLLM says so at healthy starts of builds without CUDA."""
+    missing = (
+        "WARNING 11-29 [interface.py:221] Failed to import vllm._C: ModuleNotFoundError(\"No module named 'vllm._C'\")"
+    )
+    text = "\n".join([START, missing, lookup("b", hit=1280, load=1280), retrieved("b")])
+    assert diagnose(text).problems == ()

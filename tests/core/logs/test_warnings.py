@@ -7,7 +7,7 @@ import pytest
 from kvtiers.logs.read import read_log, read_log_text
 from kvtiers.logs.warnings import WARNINGS
 from kvtiers.tables import read_table
-from tests.core.logs.builders import FAILING, LONG_HEAD, RECOVERED, info, warning
+from tests.core.logs.builders import FAILING, LONG_HEAD, RECOVERED, info, vllm_error, warning
 
 KEY = "vllm@tiny@1@0@1a2b3c4d5e6f@float"
 
@@ -78,6 +78,56 @@ WARNING_LINES = {
     "engine_dead": "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace",
     "import_failed": "ModuleNotFoundError: No module named 'vllm.utils.torch_utils'",
     "import_name": "ImportError: cannot import name 'x' from 'vllm.utils'",
+    "out_of_memory": vllm_error("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."),
+    "no_cache_blocks": vllm_error("ValueError: No available memory for the cache blocks. Try increasing x"),
+    "kv_larger_than_memory": vllm_error(
+        "ValueError: 4.0 GiB KV cache is needed, which is larger than the available KV cache memory (2.1 GiB)."
+    ),
+    "shm_too_small": vllm_error("RuntimeError: Insufficient space in /dev/shm for CPU KV offload shared region in x"),
+    "shm_populate": vllm_error('  File "/opt/shared_offload_region.py", line 43, in _madvise_populate_write'),
+    "hybrid_not_unified": vllm_error(
+        "ValueError: Hybrid KV cache manager is disabled but failed to convert the KV cache specs to one unified type."
+    ),
+    "hma_refused": vllm_error("ValueError: Connector LMCacheConnectorV1 does not support HMA but HMA is enabled. x"),
+    "put_failed": warning("Put task failed for key CacheEngineKey(model_name='m'): [Errno 32] Broken pipe", "ERROR"),
+    "upload_failed": warning("Failed to upload m@1@0@1a2b3c4d@half to S3: AWS_ERROR_S3_INVALID_RESPONSE", "ERROR"),
+    "upload_raised": "RuntimeError: Upload failed in S3Connector: {'status': 400}",
+    "upload_impossible": warning(
+        "Cannot upload m@1@0: chunk size 9 bytes does not match S3 part size 8 bytes.", "ERROR"
+    ),
+    "write_failed": warning("Failed to write to file /mnt/kv/m.data: [Errno 28] No space left on device", "ERROR"),
+    "key_put_failed": warning("Failed to put key m@1@0 using put_parts: RuntimeError: x", "ERROR"),
+    "mp_store_raised": warning("Cannot store keys due to exception", "ERROR"),
+    "mp_store_wrong": warning("Something went wrong when processing the store request for request_id=r", "ERROR"),
+    "mp_store_dropped": warning("Dropping store for request r while the server is unhealthy; reporting it as x"),
+    "mp_store_task": warning("Store task 7 to adapter 0 failed for keys: [x]"),
+    "mp_no_room": warning("Prefetch: 3 L1 reservations failed with out-of-memory; x"),
+    "mp_retrieve_wrong": warning("Something went wrong when processing the retrieve request for request_id=r", "ERROR"),
+    "mp_retrieve_raised": warning("Cannot retrieve keys due to exception", "ERROR"),
+    "remote_lost": warning("Remote connection failed in contains: Connection refused"),
+    "remote_unreached": warning("Failed to initialize/re-establish remote connection: [Errno 111]"),
+    "s3_lost": warning("S3 connection error (1/3): timed out", "ERROR"),
+    "remote_not_created": warning("Failed to create remote backend for plugin redis: no such host", "ERROR"),
+    "tier_not_created": warning("Failed to create backend gds: no cufile", "ERROR"),
+    "mp_retrieve_unregistered": warning("Rejecting RETRIEVE for unregistered GPU instance ID 7"),
+    "mp_no_context": warning("No GPU context found for model m with world size 2 during lookup!", "ERROR"),
+    "mp_worker_shared": warning(
+        "AffinityThreadPool: affinity_key=9 wrapped onto worker slot 0 (only 1 workers), so it shares a thread with x"
+    ),
+    "mp_reaped": warning("Reaped GPU instance 7: silent for 121.0s (pinged=True)"),
+    "mp_reaped_cpu": warning("Reaped non-GPU instance 7: silent for 121.0s (pinged=True)"),
+    "start_failed": vllm_error("EngineCore failed to start."),
+    "start_failed_elsewhere": "RuntimeError: Engine core initialization failed. See root cause above. x",
+    "python_died": "Fatal Python error: Segmentation fault",
+    "crashed": "terminate called after throwing an instance of 'c10::Error'",
+    "core_dumped": "/entrypoint.sh: line 3:     7 Aborted (core dumped) vllm serve m",
+    "proc_died": vllm_error("Engine core proc EngineCore died unexpectedly, shutting down client."),
+    "killed": "/entrypoint.sh: line 3:     7 Killed                  vllm serve m",
+    "exit_137": "vllm-1 exited with code 137",
+    "answered_500": 'INFO:     127.0.0.1:4 - "POST /v1/completions HTTP/1.1" 500 Internal Server Error',
+    "offload_size_missing": vllm_error("Exception: cpu_bytes_to_use must be specified in kv_connector_extra_config"),
+    "offload_tier_unknown": vllm_error("ValueError: Unknown secondary tier type: 'fs_python'. Supported: x"),
+    "engine_fatal": vllm_error("EngineCore encountered a fatal error."),
 }
 
 
@@ -88,7 +138,7 @@ def test_every_warning_is_known_by_its_line(name: str, before: str) -> None:
     line = WARNING_LINES[name]
     log, _ = read_log(io.BytesIO(f"{before}{line}\n".encode()), "log")
     assert log.warnings == {name: 1}
-    assert log.samples[name] == line.strip()
+    assert log.samples[name].line == line.strip()
 
 
 def test_passwords_in_addresses_are_not_repeated() -> None:
@@ -99,4 +149,4 @@ def test_passwords_in_addresses_are_not_repeated() -> None:
 
 @pytest.mark.parametrize("name", WARNINGS)
 def test_an_entry_holds_all_there_is_to_say_of_a_warning(name: str) -> None:
-    assert set(read_table("logs/warnings.toml")[name]) - {"in_tracebacks"} == {"line", "meaning"}
+    assert set(read_table("logs/warnings.toml")[name]) - {"problem", "at_info", "regex"} == {"line", "meaning"}

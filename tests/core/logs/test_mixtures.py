@@ -1,0 +1,96 @@
+"""However logs are mixed and cut, a line that says what failed is never drowned by hits."""
+
+import re
+import tomllib
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kvtiers.logs.diagnosis import conclude
+from kvtiers.logs.read import read_log_text
+from tests.core.logs.builders import DATA, REAL
+from tests.core.logs.conclusions import CONCLUSIONS
+
+CASES = Path(__file__).parents[2] / "cases"
+WORKS = {"works", "works_unmeasured", "little_gain", "few_hits"}
+DEADLINE = timedelta(seconds=5)  # one mixture; the machine may be busy
+# Not failures that lines of their own show: a later start, or more of the log, may show that all is well.
+OF_WHAT_IS_MISSING = {
+    *("no_connector", "no_disk_tier", "hash_drift", "stored_but_missed", "not_found_again", "lost_at_restart"),
+    *("prompts_differ", "same_length_missed", "too_short", "unproven", "hits_stopped", "defaults_in_force"),
+    *(
+        "mp_never_loaded",
+        "mp_few_workers",
+        "mp_reaped",
+        "written_never_read",
+        "hybrid_in_mp",
+        "two_servers",
+        "perhaps_bad_pair",
+    ),
+    *("staging_exhausted", "degraded", "mp_server_was_gone"),
+    *("engine_dead", "answered_500"),  # what a server says that was stopped on purpose, too
+}
+
+
+def logs_of_cases() -> list[str]:
+    table = tomllib.loads((CASES / "logs.toml").read_text())["case"]
+    return [(CASES / case["file"]).read_text() for case in table if case["exit"] == 1]
+
+
+def fails(text: str) -> bool:
+    problems = {problem.id for problem in conclude(read_log_text(text)).problems}
+    return bool(problems - OF_WHAT_IS_MISSING) and bool(re.search("ERROR|WARNING|Error|version", text))
+
+
+FAILING = [text for text in ("\n".join(lines) for _, lines in CONCLUSIONS) if fails(text)]
+FAILING += [text for text in logs_of_cases() if fails(text)]
+WORKING = [
+    REAL.read_text(),
+    *((DATA / f"{name}.log").read_text() for name in ("directory_restart", "cpu", "mp_server")),
+]
+WORKING += ["\n".join(lines) for name, lines in CONCLUSIONS if name in WORKS]
+
+
+def verdict(lines: list[str]) -> str:
+    return conclude(read_log_text("\n".join(lines))).conclusion.id
+
+
+def test_the_logs_of_this_test_are_what_they_are_called() -> None:
+    assert len(FAILING) > 30
+    assert {verdict(text.split("\n")) for text in WORKING} <= WORKS
+
+
+@settings(deadline=DEADLINE, max_examples=150)
+@given(st.sampled_from(FAILING), st.sampled_from(WORKING), st.randoms(use_true_random=False))
+def test_interleaved_with_a_working_log_it_still_fails(failing: str, working: str, random: Random) -> None:
+    ours, others = failing.split("\n"), working.split("\n")
+    begin, end = sorted(random.choices(range(len(others) + 1), k=2))
+    others = others[:begin] + others[end:] if random.random() < 0.5 else others[begin:end]
+    turns = [True] * len(ours) + [False] * len(others)
+    random.shuffle(turns)
+    theirs, own = iter(others), iter(ours)
+    assert verdict([next(own) if turn else next(theirs) for turn in turns]) not in WORKS
+
+
+@settings(deadline=DEADLINE, max_examples=100)
+@given(st.sampled_from(FAILING), st.sampled_from(WORKING), st.booleans(), st.data())
+def test_before_or_behind_a_working_log_it_still_fails(
+    failing: str, working: str, first: bool, data: st.DataObject
+) -> None:
+    lines = working.split("\n")
+    lines = lines[: data.draw(st.integers(0, len(lines)))]
+    both = [*failing.split("\n"), *lines] if first else [*lines, *failing.split("\n")]
+    assert verdict(both) not in WORKS
+
+
+@settings(deadline=DEADLINE, max_examples=100)
+@given(st.sampled_from(FAILING), st.data())
+def test_what_is_lost_elsewhere_does_not_matter(failing: str, data: st.DataObject) -> None:
+    """Any lines but those of errors may be missing."""
+    lines = failing.split("\n")
+    kept = [line for line in lines if "ERROR" in line or "Error" in line or data.draw(st.booleans())]
+    if any("ERROR" in line for line in kept):
+        assert verdict(kept) not in WORKS
