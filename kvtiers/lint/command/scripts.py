@@ -1,0 +1,269 @@
+"""Command lines, in a script or alone: servers with their options and environment, and versions installed."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from kvtiers.lint.command.docker import docker_run, forwarded
+from kvtiers.lint.command.expand import Scope, expand, expand_value
+from kvtiers.lint.command.images import is_server, note_versions
+from kvtiers.lint.command.inputs import Inputs, values_of
+from kvtiers.lint.command.options import read_options
+from kvtiers.lint.command.programs import lmcache_start, server_start, shell_script
+from kvtiers.lint.command.shell import Command, Word, parse
+from kvtiers.lint.command.vllm_config import merge_config
+from kvtiers.lint.given import Container, Given, Process, Unseen, Value
+
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
+_EXPORTING = ("export", "declare", "typeset", "local", "readonly", "setenv")
+_BEFORE_A_COMMAND = (
+    "env",
+    "exec",
+    "nohup",
+    "sudo",
+    "time",
+    "numactl",
+    "setsid",
+    "nice",
+    "command",
+    "tini",
+    "dumb-init",
+)
+_KEYWORDS = ("if", "then", "elif", "else", "do", "while", "until", "!", "{", "[[", "[")
+_SETS_NO_SETTING = re.compile(r"(?:activate|\.?\w*rc|\.?\w*profile|conda\.sh|setup\w*\.sh)$")
+_OURS = re.compile(r"LMCACHE_|VLLM_|PYTHONHASHSEED$")
+
+
+@dataclass
+class Caller:
+    """Where a command stands: in which text, and what reaches it.
+
+    ``environment``: what it is handed; ``assigned``: variables that are set and not exported; ``unseen``: where more
+    variables may come from. ``image_serves``: the command is what follows an image's own ``vllm serve``.
+    """
+
+    source: str
+    inputs: Inputs
+    given: Given
+    environment: dict[str, Value] = field(default_factory=dict)
+    assigned: dict[str, Value] = field(default_factory=dict)
+    unseen: list[Unseen] = field(default_factory=list)
+    versions: dict[str, Value] = field(default_factory=dict)
+    scope: Scope = field(default_factory=Scope)
+    container: Container | None = None
+    image_serves: bool = False
+    exports_all: bool = False
+
+    @property
+    def started(self) -> list[Process]:
+        """The servers that this text starts."""
+        everything = [*self.given.servers, *self.given.lmcache_servers]
+        return [process for process in everything if process.source == self.source]
+
+
+def read_script(commands: Iterable[Command], caller: Caller) -> None:
+    """Add what a script starts, with what it exports to them."""
+    before = len(caller.started)
+    for command in _joined(commands):
+        _step(command, caller)
+    started = caller.started[before:]
+    for process in started:
+        process.not_exported = {
+            name: value for name, value in process.not_exported.items() if name not in caller.scope.referenced
+        }
+    if not started:
+        ours = {name: value for name, value in caller.assigned.items() if _OURS.match(name)}
+        caller.given.environment |= {**ours, **caller.environment}
+        caller.given.versions |= caller.versions
+
+
+def _joined(commands: Iterable[Command]) -> Iterator[Command]:
+    """Commands as they were meant: a line that begins with an option belongs to the one above it."""
+    pending: Command | None = None
+    for command in commands:
+        blank = bool(command.words) and command.words[-1].text.isspace() and bool(command.words[-1].parts)
+        words = [word for word in command.words if not (word.text.isspace() and word.parts)]
+        if pending and words and words[0].text.startswith("-") and not pending.piped:
+            line, ended_by_blank = pending.broken.pop()
+            pending.broken += [(line, ended_by_blank), (words[-1].line, blank)]
+            pending.words += words
+            pending.piped = command.piped
+            continue
+        if pending:
+            yield _closed(pending)
+        last = command.words[-1].line if command.words else 0
+        pending = replace(command, words=words, broken=[(last, blank)])
+    if pending:
+        yield _closed(pending)
+
+
+def _closed(command: Command) -> Command:
+    """Without its own end among the places where it ended too early."""
+    command.broken.pop()
+    return command
+
+
+def _step(command: Command, caller: Caller) -> None:
+    raw = command.words
+    while raw and raw[0].text in _KEYWORDS:
+        raw = raw[1:]
+    if not raw:
+        return
+    first = raw[0].text
+    if first in _EXPORTING:
+        exports = first in ("export", "setenv") or any(re.match(r"-\w*x", word.text) for word in raw[1:3])
+        for word in raw[1:]:
+            _assign(word, caller, exports)
+    elif all(word.items is not None or _ASSIGNMENT.fullmatch(word.text) for word in raw):
+        for word in raw:
+            _assign(word, caller, caller.exports_all)
+    elif first in ("set", "unset", "for", "read", "source", ".", "eval"):
+        _builtin(first, raw[1:], caller)
+    else:
+        words = [one for word in raw for one in expand(word, caller.scope)]
+        run_command(words, caller, command.broken)
+
+
+def _assign(word: Word, caller: Caller, exports: bool) -> None:
+    match = _ASSIGNMENT.fullmatch(word.text)
+    if word.items is not None:
+        name = word.text.rstrip("+=")
+        items = [one for item in word.items for one in expand(item, caller.scope)]
+        caller.scope.arrays[name] = [*(caller.scope.arrays.get(name, []) if "+=" in word.text else []), *items]
+    elif match is None:
+        name = word.text
+        if exports and name in caller.assigned:
+            caller.environment[name] = caller.assigned.pop(name)
+    else:
+        whole = expand_value(word, caller.scope)
+        text = whole.text.partition("=")[2]
+        name, value = match[1], Value(text, caller.source, word.line, whole.literal)
+        before = caller.scope.variables.get(name) or ""
+        caller.scope.variables[name] = (before * bool(match[2]) + text) if whole.literal else None
+        if exports or name in caller.environment:
+            caller.environment[name] = value
+            caller.assigned.pop(name, None)
+        else:
+            caller.assigned[name] = value
+
+
+def _builtin(name: str, words: Sequence[Word], caller: Caller) -> None:
+    texts = [word.text for word in words]
+    if name == "set":
+        caller.exports_all = ("-a" in texts or "allexport" in texts) or (caller.exports_all and "+a" not in texts)
+    elif name == "unset":
+        for text in texts:
+            caller.environment.pop(text, None)
+            caller.assigned.pop(text, None)
+    elif name in ("for", "read"):
+        caller.scope.variables |= {text: None for text in texts if text.isidentifier()}
+    elif name == "eval":
+        line = words[0].line if words else 0
+        script = " ".join(one.text for word in words for one in expand(word, caller.scope))
+        _read_inner(script, line, caller)
+    elif texts:
+        found = caller.inputs.find(texts[0])
+        if found:
+            _read_inner(found[0].text, found[1], replace(caller, source=found[0].name))
+        elif not _SETS_NO_SETTING.search(texts[0]):
+            caller.unseen.append(Unseen("sourced", texts[0], caller.source, words[0].line))
+
+
+def _read_inner(text: str, line: int, caller: Caller) -> None:
+    for command in _joined(parse(text, line)):
+        _step(command, caller)
+
+
+def run_command(words: Sequence[Word], caller: Caller, broken: Sequence[tuple[int, bool]] = ()) -> None:
+    """One command: a server, a shell or container that starts one, or nothing to us but the versions it installs."""
+    for word in words:
+        note_versions(word.text, caller.source, word.line, caller.given, caller.versions)
+    words, environment = _prefix(words, caller)
+    run = docker_run(words, caller.source, caller.inputs)
+    if run is not None:
+        unset = [*forwarded(run, environment)]
+        inner = [*([run.entrypoint] if run.entrypoint else []), *run.arguments]
+        serves = run.entrypoint is None and (is_server(run.image.text) or _like_options(run.arguments))
+        assigned = {name: caller.assigned[name] for name in unset if name in caller.assigned}
+        versions: dict[str, Value] = {}
+        for word in (run.image, *run.arguments):
+            note_versions(word.text, caller.source, word.line, caller.given, versions)
+        inside = replace(
+            caller,
+            environment=run.environment,
+            assigned=assigned,
+            unseen=run.unseen,
+            versions=versions,
+            container=run.container,
+            image_serves=serves,
+        )
+        run_command(inner, inside, broken)
+        return
+    script = shell_script(words)
+    if script is not None:
+        scope = replace(caller.scope, variables={**caller.scope.variables, **values_of(environment)})
+        _read_inner(script.text, script.line, replace(caller, environment=environment, scope=scope, image_serves=False))
+        return
+    _start(words, replace(caller, environment=environment), broken)
+
+
+def run_container(words: Sequence[Word], caller: Caller, image: str, line: int) -> None:
+    """What a container runs. Where only its image knows, but it is handed LMCache's settings, it is a server unseen."""
+    before = len(caller.started)
+    run_command(words, caller)
+    if len(caller.started) == before and any(name.startswith("LMCACHE_") for name in caller.environment):
+        unseen = [Unseen("image", image, caller.source, line)]
+        process = _process(line, caller)
+        process.unseen += unseen
+        caller.given.servers.append(process)
+
+
+def _like_options(words: Sequence[Word]) -> bool:
+    """Does an unknown image get what only vLLM's server takes?"""
+    return any(word.text.startswith(("--kv-transfer-config", "--max-model-len")) for word in words)
+
+
+def _prefix(words: Sequence[Word], caller: Caller) -> tuple[Sequence[Word], dict[str, Value]]:
+    """What is left without assignments and wrappers, and the environment with them."""
+    environment, wrapped = dict(caller.environment), False
+    while words:
+        assignment = _ASSIGNMENT.fullmatch(words[0].text)
+        if assignment:
+            environment[assignment[1]] = Value(assignment[3], caller.source, words[0].line, words[0].literal)
+        elif words[0].text in _BEFORE_A_COMMAND:
+            wrapped = True
+        elif not (wrapped and words[0].text.startswith("-")):
+            break
+        words = words[1:]
+    return words, environment
+
+
+def _start(words: Sequence[Word], caller: Caller, broken: Sequence[tuple[int, bool]]) -> None:
+    """Add the server that a command starts, if it does."""
+    server = lmcache_start(words)
+    start = server or server_start(words, caller.image_serves)
+    if start is None:
+        return
+    line = words[start - 1].line if start else (words[0].line if words else 0)
+    process = _process(line, caller)
+    process.broken = [(Value("", caller.source, number), blank) for number, blank in broken]
+    read_options(words[start:], process)
+    if server:
+        caller.given.lmcache_servers.append(process)
+        return
+    if any(word.text == "dynamo.vllm" for word in words[:start]):
+        process.options.setdefault("connector", Value("", caller.source, line, literal=False))
+    merge_config(process, caller.inputs)
+    caller.given.servers.append(process)
+
+
+def _process(line: int, caller: Caller) -> Process:
+    return Process(
+        caller.source,
+        line,
+        environment=dict(caller.environment),
+        environment_unseen=list(caller.unseen),
+        not_exported={name: value for name, value in caller.assigned.items() if _OURS.match(name)},
+        versions=dict(caller.versions),
+        container=caller.container,
+    )

@@ -1,0 +1,129 @@
+"""Rules about LMCache's MP mode: its server beside the engines. Source: LMCache 0.5.6, lmcache/v1/multiprocess."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kvtiers.lint.findings import Finding, at
+from kvtiers.lint.given import Given, Process, Value, read_json
+from kvtiers.lint.setup import Setup
+from kvtiers.settings import known
+
+_LOCAL = ("localhost", "127.0.0.1")
+
+
+def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
+    """Findings about servers and the engines that are to use them."""
+    engines = [setup for setup in setups if "LMCacheMPConnector" in setup.connector_names]
+    inside = [setup for setup in setups if "LMCacheConnectorV1" in setup.connector_names]
+    for setup in inside:
+        yield from _never_talk(setup, given.lmcache_servers if not engines else [])
+    for server in given.lmcache_servers:
+        yield from _arguments(server)
+        yield from _l2(server)
+    if len(given.lmcache_servers) == 1:
+        server = given.lmcache_servers[0]
+        for setup in engines:
+            yield from _pair(setup, server)
+        yield from _mixed(engines, server)
+
+
+def _never_talk(setup: Setup, servers: Sequence[Process]) -> Iterator[Finding]:
+    place = setup.connector_at
+    for server in servers:
+        if place:
+            yield at("mp_server_beside_in_process", place, server=f"{server.source}:{server.line}")
+    unread = [key for key in setup.extra if key.startswith("lmcache.mp.")]
+    if unread and place:
+        yield at("mp_keys_unread", place, names=", ".join(unread))
+
+
+def _arguments(server: Process) -> Iterator[Finding]:
+    if server.unseen:
+        return
+    for name in ("l1-size-gb", "eviction-policy"):
+        if name not in server.options and "l1-manager" not in server.options:
+            yield Finding("mp_required", server.source, server.line, {"name": f"--{name}"})
+
+
+def adapters(server: Process) -> Iterator[tuple[Value, Any]]:
+    """Where each L2 adapter is written, and what it says; its text where that is no JSON object."""
+    option = server.options.get("l2-adapter")
+    for written in option.value if option and isinstance(option.value, list) else [option.value] if option else []:
+        assert option is not None
+        try:
+            value = read_json(written)
+        except ValueError:
+            value = written
+        yield option, value
+
+
+def _l2(server: Process) -> Iterator[Finding]:
+    for place, adapter in adapters(server):
+        if not place.literal:
+            continue
+        if not isinstance(adapter, dict):
+            yield at("mp_l2_json", place)
+            continue
+        kind = str(adapter.get("type") or "-")
+        if kind not in known.l2_adapters():
+            near = known.nearest(kind, known.l2_adapters()) or "-"
+            yield at("unknown_l2_adapter", place, name=kind, nearest=near)
+        evicts = bool(adapter.get("eviction")) and bool(adapter.get("max_capacity_gb"))
+        if kind == "fs_native" and not evicts:
+            yield at("mp_l2_unbounded", place, path=str(adapter.get("base_path", "-")))
+        elif kind == "fs":
+            yield at("drive_unbounded", place, certain=False, path=str(adapter.get("base_path", "-")))
+
+
+def _pair(setup: Setup, server: Process) -> Iterator[Finding]:
+    """One engine and the only server."""
+    place, engine = setup.connector_at, setup.server
+    assert engine is not None
+    port, extra = server.number("port"), setup.extra
+    host = str(extra.get("lmcache.mp.host", "tcp://localhost")).removeprefix("tcp://")
+    wanted = extra.get("lmcache.mp.port", 5555)
+    local = host in _LOCAL and "lmcache.mp.server_urls" not in extra and _known(server, "port")
+    if place and local and str(wanted) != str(port or 5555):
+        yield at("mp_port", place, wanted=wanted, port=port or 5555)
+    workers = server.number("max-gpu-workers") or server.number("max-workers") or 1
+    if setup.workers > workers and _known(server, "max-workers", "max-gpu-workers"):
+        where = server.options.get("max-gpu-workers") or server.options.get("max-workers")
+        line = where.line if where else server.line
+        yield Finding("mp_workers", server.source, line, {"workers": workers, "ranks": setup.workers})
+    yield from _ipc(engine, server, bool(extra.get("lmcache.mp.isolated_ipc")))
+
+
+def _known(process: Process, *names: str) -> bool:
+    return not process.unseen and all(process.options[name].literal for name in names if name in process.options)
+
+
+def _ipc(engine: Process, server: Process, engine_isolated: bool) -> Iterator[Finding]:
+    """CUDA IPC needs one IPC namespace and one /dev/shm, unless both sides are told that there is none."""
+    one, other = engine.container, server.container
+    together = one is other or (one and other and (one.group == other.group or (one.host_ipc and other.host_ipc)))
+    host_side = (one is None and other and other.host_ipc) or (other is None and one and one.host_ipc)
+    isolated = engine_isolated and "isolated-ipc" in server.options
+    engine_driven = "engine_driven" in str(server.options.get("supported-transfer-mode", Value("", "", 0)).value)
+    if not (together or host_side or isolated or engine_driven) and (one is None) == (other is None):
+        yield Finding("mp_ipc", engine.source, engine.line, {"server": f"{server.source}:{server.line}"})
+
+
+def _mixed(engines: Sequence[Setup], server: Process) -> Iterator[Finding]:
+    """MP's keys leave out the KV's type and vLLM's version: engines of one model that differ in them share wrong KV."""
+    seen: dict[str, tuple[str, str, str]] = {}
+    for setup in engines:
+        engine = setup.server
+        assert engine is not None
+        model = _said(engine.options.get("served-model-name") or engine.options.get("model"))
+        kinds = (
+            _said(engine.options.get("dtype")) or "auto",
+            _said(engine.options.get("kv-cache-dtype")) or "auto",
+            str(setup.versions["vllm"].value) if "vllm" in setup.versions else "?",
+        )
+        if model and seen.setdefault(model, kinds) != kinds:
+            values = {"model": model, "one": ", ".join(seen[model]), "other": ", ".join(kinds)}
+            yield Finding("mp_mixed", engine.source, engine.line, values)
+
+
+def _said(value: Value | None) -> str:
+    return str(value.value) if value and value.literal and value.value is not True else ""
