@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from kvtiers.lint.findings import said
 from kvtiers.lint.given import Given, Process, Unseen, Value
 from kvtiers.lint.rules.mp import adapters
-from kvtiers.lint.setup import Facts, Setup, raw_text, setups
+from kvtiers.lint.setup import Facts, Setup, setups
+from kvtiers.lint.values import raw_text
 from kvtiers.words.message import Message
 
 PARTS = ("read", "engine", "tier", "version", "unseen", "skipped")

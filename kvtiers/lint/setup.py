@@ -1,12 +1,12 @@
 """One server as its engine will see it: every setting once, from the place that wins; and what was not to be seen."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from kvtiers.lint.given import Given, Process, Unseen, Value, read_json
-from kvtiers.lint.yaml_nodes import Node
+from kvtiers.lint.values import convert, unquoted
 from kvtiers.settings import known
 
 # As LMCache 0.5.6 has them, for the settings the rules look at.
@@ -24,6 +24,7 @@ DEFAULTS: dict[str, Any] = {
     "enable_controller": False,
     "extra_config": None,
 }
+_KNOWN = {"vllm": "0.32", "lmcache": "0.5"}
 _IN_PROCESS = re.compile(r"LMCache(?!MP)")
 
 
@@ -103,6 +104,11 @@ class Setup:
             total *= max(1, server.number(name) or 1)
         return max(1, total // max(1, server.number("nnodes") or 1))
 
+    def knows(self, package: str) -> bool:
+        """Is the version that is seen, if any, the one whose names stand in the tables?"""
+        version = str(self.versions[package].value) if package in self.versions else ""
+        return not version or f"{version}.".startswith(f"{_KNOWN[package]}.")
+
     def get(self, name: str) -> Any:
         """The setting as LMCache reads it; its default where it is not set or cannot be read."""
         if name not in self.settings:
@@ -175,70 +181,6 @@ def _settings_of(environment: Mapping[str, Value]) -> dict[str, Value]:
     return settings
 
 
-def convert(name: str, value: Any) -> Any:
-    """A setting's value as LMCache converts it.
-
-    Raises:
-        ValueError: where LMCache logs that it failed, and goes on without.
-    """
-    if isinstance(value, Node):
-        value = value.plain()
-    if isinstance(value, str):
-        value = unquoted(value)
-    if value is None:
-        return None
-    return _CONVERTERS.get(known.kinds().get(name, ""), str)(value)
-
-
-def _bool(value: Any) -> bool:
-    return value if isinstance(value, bool) else str(value).strip().lower() in ("true", "1")
-
-
-def _number(kind: type) -> Callable[[Any], Any]:
-    def converted(value: Any) -> Any:
-        try:
-            return kind(value)
-        except (TypeError, OverflowError) as error:
-            raise ValueError(str(error)) from None
-
-    return converted
-
-
-def _path(value: Any) -> str | None:
-    parts = [part.strip() for part in str(value).split(",") if part.strip()]
-    return ",".join(part.removeprefix("file://") for part in parts) or None
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [part.strip() for part in str(value).split(",") if part.strip()]
-
-
-def _json(value: Any) -> Any:
-    return value if isinstance(value, dict) else read_json(value) if value else None
-
-
-_CONVERTERS: dict[str, Callable[[Any], Any]] = {
-    "bool": _bool,
-    "int": _number(int),
-    "float": _number(float),
-    "path": _path,
-    "list": _list,
-    "json": _json,
-}
-
-
-def raw_text(value: Value) -> str:
-    """A setting as it was written, without quotes around it."""
-    plain = value.value.plain() if isinstance(value.value, Node) else value.value
-    return unquoted(str(plain)) if plain is not None else ""
-
-
-def unquoted(text: str) -> str:
-    """Without the quotes around it, as LMCache reads its settings."""
-    text = text.strip()
-    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
-
-
 def _connect(setup: Setup, server: Process) -> None:
     option = server.options.get("kv-transfer-config")
     if option is None:
@@ -259,7 +201,7 @@ def _connect(setup: Setup, server: Process) -> None:
     if not isinstance(config, dict):
         setup.connector_error = "not an object"
         return
-    setup.connector = config
+    setup.connector = _with_size(config, server)
     for connector in setup.connectors:
         extra = connector.get("kv_connector_extra_config")
         for key, value in extra.items() if isinstance(extra, dict) else ():
@@ -276,6 +218,16 @@ def _shortcut(server: Process) -> dict[str, Any] | None:
     elif dynamo and dynamo.value == "lmcache":
         name = "LMCacheConnectorV1"
     return {"kv_connector": name, "kv_role": "kv_both", "shortcut": True} if name else None
+
+
+def _with_size(config: dict[str, Any], server: Process) -> dict[str, Any]:
+    """``--kv-offloading-size`` beside ``--kv-transfer-config`` fills in connector, role and size."""
+    named, size = _shortcut(server), server.options.get("kv-offloading-size")
+    if named is None or size is None:
+        return config
+    extra = config.get("kv_connector_extra_config")
+    sized = {**(extra if isinstance(extra, dict) else {}), "cpu_bytes_to_use": f"{size.value} GiB"}
+    return {**config, "kv_connector": named["kv_connector"], "kv_role": "kv_both", "kv_connector_extra_config": sized}
 
 
 def _readable(text: str) -> dict[str, str]:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from kvtiers.lint.setup import DEFAULTS, convert
+from kvtiers.lint.setup import DEFAULTS
+from kvtiers.lint.values import convert
 from kvtiers.lint.yaml_nodes import documents
 from kvtiers.settings import known
 from kvtiers.settings.mp import Bucket, Drive, MPMode, Redis, Transfer, server_command

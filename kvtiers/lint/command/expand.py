@@ -98,6 +98,17 @@ def _value(match: re.Match[str], scope: Scope) -> str | None:
     return value
 
 
+def here_document(text: str, scope: Scope) -> str:
+    """A text whose delimiter is not quoted, with what is known filled in."""
+
+    def resolved(match: re.Match[str]) -> str:
+        reference = None if match[1] else _REFERENCE.fullmatch(match[0])
+        value = _value(reference, scope) if reference else None
+        return match[1].strip("\n") if match[1] else match[0] if value is None else value
+
+    return re.sub(r"\\([\\$`\n])|\$(?:\{[^}]*\}|\w+)", resolved, text)
+
+
 def kubernetes(text: str, variables: dict[str, str | None]) -> tuple[str, bool]:
     """``$(NAME)`` filled in from the container's variables, and whether all of them are known."""
     known = True

@@ -5,14 +5,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from kvtiers.lint.command.docker import docker_run, forwarded
-from kvtiers.lint.command.expand import Scope, expand, expand_value
+from kvtiers.lint.command.expand import Scope, expand, expand_value, here_document
 from kvtiers.lint.command.images import is_server, note_versions
 from kvtiers.lint.command.inputs import Inputs, values_of
 from kvtiers.lint.command.options import read_options
 from kvtiers.lint.command.programs import lmcache_start, server_start, shell_script
 from kvtiers.lint.command.shell import Command, Word, parse
 from kvtiers.lint.command.vllm_config import merge_config
-from kvtiers.lint.given import Container, Given, Process, Unseen, Value
+from kvtiers.lint.given import Container, Given, Process, Source, Unseen, Value
+from kvtiers.settings import known
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
 _EXPORTING = ("export", "declare", "typeset", "local", "readonly", "setenv")
@@ -31,6 +32,7 @@ _BEFORE_A_COMMAND = (
 )
 _KEYWORDS = ("if", "then", "elif", "else", "do", "while", "until", "!", "{", "[[", "[")
 _SETS_NO_SETTING = re.compile(r"(?:activate|\.?\w*rc|\.?\w*profile|conda\.sh|setup\w*\.sh)$")
+_WRITTEN = (".yaml", ".yml", ".env", ".json", ".service", ".sh")
 _OURS = re.compile(r"LMCACHE_|VLLM_|PYTHONHASHSEED$")
 
 
@@ -53,6 +55,7 @@ class Caller:
     container: Container | None = None
     image_serves: bool = False
     exports_all: bool = False
+    piped: list[tuple[str, int]] = field(default_factory=list)  # here-documents on their way to a tee
 
     @property
     def started(self) -> list[Process]:
@@ -67,10 +70,11 @@ def read_script(commands: Iterable[Command], caller: Caller) -> None:
     for command in _joined(commands):
         _step(command, caller)
     started = caller.started[before:]
+    own = {name for name in caller.scope.referenced if name.removeprefix("LMCACHE_").lower() not in known.kinds()}
     for process in started:
-        process.not_exported = {
-            name: value for name, value in process.not_exported.items() if name not in caller.scope.referenced
-        }
+        for variables, leave_out in ((process.not_exported, caller.scope.referenced), (process.environment, own)):
+            for name in leave_out & set(variables):
+                del variables[name]
     if not started:
         ours = {name: value for name, value in caller.assigned.items() if _OURS.match(name)}
         caller.given.environment |= {**ours, **caller.environment}
@@ -103,7 +107,24 @@ def _closed(command: Command) -> Command:
     return command
 
 
+def _note_documents(command: Command, caller: Caller) -> None:
+    """Files that a script writes from here-documents, or hands to kubectl: from here on they are there."""
+    texts = [word.text for word in command.words]
+    to_tee = texts[-1:] if "tee" in texts else []
+    target = next((expand_value(word, caller.scope).text for word in command.redirects), "") or "".join(to_tee)
+    target = "kubectl.yaml" if "kubectl" in texts[:2] else target
+    documents = [*caller.piped]
+    for document in command.documents:
+        filled = here_document(document.text, caller.scope) if document.expands else document.text
+        documents.append((filled, document.line))
+    caller.piped = documents if command.piped and not target else []
+    for text, line in documents:
+        if target.endswith(_WRITTEN):
+            caller.inputs.add(Source(f"{caller.source} ({target})", text), line)
+
+
 def _step(command: Command, caller: Caller) -> None:
+    _note_documents(command, caller)
     raw = command.words
     while raw and raw[0].text in _KEYWORDS:
         raw = raw[1:]

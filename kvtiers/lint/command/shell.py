@@ -37,10 +37,11 @@ class Word:
 
 @dataclass(frozen=True)
 class HereDocument:
-    """Text given to a command, most often to write a file."""
+    """Text given to a command, most often to write a file. ``expands``: variables in it are filled in."""
 
     text: str
     line: int
+    expands: bool = False
 
 
 @dataclass
@@ -71,7 +72,7 @@ class _Lexer:
         self._newline_ends = newline_ends
         self._commands: list[Command] = []
         self._command = Command()
-        self._pending: list[tuple[Command, str, bool]] = []
+        self._pending: list[tuple[Command, str, bool, bool]] = []
 
     def commands(self) -> list[Command]:
         while self._at < len(self._text):
@@ -100,13 +101,13 @@ class _Lexer:
 
     def _newline(self) -> None:
         self._at, self._line = self._at + 1, self._line + 1
-        for command, delimiter, dedent in self._pending:
-            self._document(command, delimiter, dedent)
+        for pending in self._pending:
+            self._document(*pending)
         self._pending.clear()
         if self._newline_ends:
             self._end()
 
-    def _document(self, command: Command, delimiter: str, dedent: bool) -> None:
+    def _document(self, command: Command, delimiter: str, dedent: bool, expands: bool) -> None:
         first, lines = self._line, []
         while self._at < len(self._text):
             end = self._text.find("\n", self._at)
@@ -117,7 +118,7 @@ class _Lexer:
             if line == delimiter:
                 break
             lines.append(line)
-        command.documents.append(HereDocument("\n".join(lines), first))
+        command.documents.append(HereDocument("\n".join(lines), first, expands))
 
     def _operator(self) -> None:
         operator = re.compile(r"<<<|<<-|<<|>>|>\||>&|<&|&&|\|\||.").match(self._text, self._at)
@@ -125,7 +126,8 @@ class _Lexer:
         self._at = operator.end()
         if operator[0] in ("<<", "<<-"):
             self._blanks()
-            self._pending.append((self._command, self._word().text, operator[0] == "<<-"))
+            expands = self._text[self._at : self._at + 1] not in ("'", '"', "\\")
+            self._pending.append((self._command, self._word().text, operator[0] == "<<-", expands))
         elif operator[0] in ("<", ">", ">>", ">|", ">&", "<&", "<<<"):
             self._blanks()
             self._command.redirects.append(self._word())
@@ -163,23 +165,44 @@ class _Lexer:
             return [Part(following)] if following != "\n" else []
         if character == "$":
             return self._dollar(following)
-        if character in "'\"`":
+        if character == '"':
+            return self._double_quoted()
+        if character in "'`":
             inner = self._until(character)
-            if character == '"':
-                return list(_double_quoted(inner))
             return [Part(inner)] if character == "'" else [Part(f"`{inner}`", True, True)]
         return [Part(character)]
 
-    def _dollar(self, following: str) -> list[Part]:
-        if following in ("'", '"'):
+    def _dollar(self, following: str, quoted: bool = False) -> list[Part]:
+        if following in ("'", '"') and not quoted:
             self._at += 1
-            inner = self._until(following, escapes=True)
-            return [Part(_ansi_c(inner))] if following == "'" else list(_double_quoted(inner))
+            return [Part(_ansi_c(self._until("'", escapes=True)))] if following == "'" else self._double_quoted()
         if following in ("(", "{"):
-            return [Part("$" + self._nested(following, ")" if following == "(" else "}"), True, True)]
+            return [Part("$" + self._nested(following, ")" if following == "(" else "}"), True, not quoted)]
         name = re.compile(r"\w+|[@*#?!-]").match(self._text, self._at)
         self._at = name.end() if name else self._at
-        return [Part(f"${name[0]}", True, True)] if name else [Part("$")]
+        return [Part(f"${name[0]}", True, not quoted)] if name else [Part("$")]
+
+    def _double_quoted(self) -> list[Part]:
+        """After the opening quote: escapes resolved; what follows a bare $ or ` is still to be expanded."""
+        first, parts = self._line, [Part("")]
+        while self._text[self._at : self._at + 1] not in ('"', ""):
+            character, following = self._text[self._at], self._text[self._at + 1 : self._at + 2]
+            self._at += 1
+            if character == "\\":
+                self._at += 1
+                self._line += following == "\n"
+                parts.append(Part(following.strip("\n") if following in '\\"$`\n' else character + following))
+            elif character == "$":
+                parts += self._dollar(following, quoted=True)
+            elif character == "`":
+                parts.append(Part(f"`{self._until('`')}`", True))
+            else:
+                self._line += character == "\n"
+                parts.append(Part(character))
+        if self._at >= len(self._text):
+            raise KvtiersError(f'line {first}: the quote " is never closed')
+        self._at += 1
+        return parts
 
     def _array(self) -> Iterator[Word]:
         self._at += 1
@@ -205,30 +228,24 @@ class _Lexer:
         return inner
 
     def _nested(self, opening: str, closing: str) -> str:
-        start, depth = self._at, 0
+        """Up to the bracket that closes the one here, brackets in quotes not counted."""
+        start, depth, line = self._at, 0, self._line
         while self._at < len(self._text):
-            depth += {opening: 1, closing: -1}.get(self._text[self._at], 0)
-            self._at += 1
+            character = self._text[self._at]
+            depth += {opening: 1, closing: -1}.get(character, 0)
+            self._at += 2 if character == "\\" else 1
             if depth == 0:
                 break
-        self._line += self._text[start : self._at].count("\n")
+            if character == "'" and "'" in self._text[self._at :]:
+                self._until("'")
+            elif character == '"':
+                self._double_quoted()
+        self._line = line + self._text[start : self._at].count("\n")
         return self._text[start : self._at]
 
 
 def _text(parts: list[Part]) -> str:
     return "".join(part.text for part in parts)
-
-
-def _double_quoted(inner: str) -> Iterator[Part]:
-    """Escapes resolved; what follows a bare $ or ` is still to be expanded."""
-    yield Part("")
-    for match in re.finditer(
-        r"\\([\\\"$`\n])|(\$\{[^}]*\}|\$\([^)]*\)|\$\w+|\$[@*#?]|`[^`]*`)|([^\\$`]+|.)", inner, re.DOTALL
-    ):
-        if match[2]:
-            yield Part(match[2], expands=True)
-        else:
-            yield Part(match[1].strip("\n") if match[1] else match[3])
 
 
 def _ansi_c(inner: str) -> str:

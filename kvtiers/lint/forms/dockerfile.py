@@ -8,7 +8,7 @@ from kvtiers.lint.command.images import is_server, note_versions
 from kvtiers.lint.command.inputs import Inputs, values_of
 from kvtiers.lint.command.scripts import Caller, run_command
 from kvtiers.lint.command.shell import Word, parse
-from kvtiers.lint.given import Given, Source, Value, read_json
+from kvtiers.lint.given import Given, Source, Unseen, Value, read_json
 
 _INSTRUCTION = re.compile(r"\s*([A-Za-z]+)\s+(.*)", re.DOTALL)
 
@@ -26,7 +26,9 @@ def read_dockerfile(source: Source, inputs: Inputs, given: Given, first_line: in
                 serves = is_server(rest.split(" ")[0])
                 entrypoint, command, caller.environment = [], [], {}
             case "ENV":
-                caller.environment |= _variables(rest, line, caller)
+                variables = _variables(rest, line, caller)
+                own = {name for name in variables if f"${name}" in source.text or f"${{{name}" in source.text}
+                caller.environment |= {name: value for name, value in variables.items() if name not in own}
             case "ENTRYPOINT":
                 entrypoint, command = _words(rest, line), []
             case "CMD":
@@ -34,6 +36,9 @@ def read_dockerfile(source: Source, inputs: Inputs, given: Given, first_line: in
     caller.image_serves = serves and not entrypoint and bool(command)
     before = len(caller.started)
     run_command([*entrypoint, *command], caller)
+    for process in caller.started[before:]:
+        if not command:  # docker run adds its arguments
+            process.unseen.append(Unseen("arguments", "docker run …", source.name, process.line))
     if len(caller.started) == before:
         given.environment |= caller.environment
         given.versions |= caller.versions

@@ -4,16 +4,16 @@ What refers to others (scripts, manifests, units) goes first: what is left over 
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from kvtiers.errors import KvtiersError
 from kvtiers.lint.command.inputs import Inputs, all_texts, env_file
 from kvtiers.lint.command.scripts import Caller, read_script
-from kvtiers.lint.command.shell import Command, parse
+from kvtiers.lint.command.shell import parse
 from kvtiers.lint.forms.dockerfile import read_dockerfile
 from kvtiers.lint.forms.systemd import read_unit
 from kvtiers.lint.forms.yaml_files import note_config_maps, read_yaml
-from kvtiers.lint.given import Given, Source
+from kvtiers.lint.given import Given, Source, Unseen
 
 _ENDINGS = {
     "yaml": (".yaml", ".yml", ".json"),
@@ -29,7 +29,6 @@ _BEGINNINGS = {
     "python": re.compile(r"(?:from [\w.]+ import|import [\w.]+)\b"),
     "yaml": re.compile(r"\{|[A-Za-z_][\w.-]*:(?:\s|$)"),
 }
-_WRITTEN = (".yaml", ".yml", ".env", ".json", ".service")
 _LINE = re.compile(r"[A-Za-z_]\w*=\S*|[A-Za-z_]\w*=(?:['\"{]).*")
 
 
@@ -89,10 +88,10 @@ def _read(source: Source, kind: str, inputs: Inputs, given: Given, first_line: i
                 line = _first_line(source.text)
                 raise KvtiersError(f"line {line}: Python is not read: give the vLLM command and its variables")
             case _:
-                commands = parse(source.text, first_line)
-                for document, line in _written(source, commands):
-                    inputs.add(document, line)
-                read_script(commands, Caller(source.name, inputs, given))
+                caller = Caller(source.name, inputs, given)
+                if " (" in source.name:  # written by another, and run by who knows whom
+                    caller.unseen.append(Unseen("caller", source.name, source.name, first_line))
+                read_script(parse(source.text, first_line), caller)
         given.read.append((source.name, read_as))
 
     _placed(source, first_line, read)
@@ -127,18 +126,3 @@ def kind_of(source: Source) -> str:
 def _first_line(text: str) -> int:
     lines = enumerate(text.splitlines(), start=1)
     return next((number for number, line in lines if line.strip() and not line.startswith("#")), 1)
-
-
-def _written(source: Source, commands: Iterable[Command]) -> Iterator[tuple[Source, int]]:
-    """Files that a script writes from here-documents, or hands to kubectl, with the line where each begins."""
-    pending: list[tuple[str, int]] = []
-    for command in commands:
-        texts = [word.text for word in command.words]
-        tee = texts[-1:] if "tee" in texts else []
-        target = next((word.text for word in command.redirects), "") or next(iter(tee), "")
-        target = "kubectl.yaml" if "kubectl" in texts[:2] else target
-        documents = [*pending, *((document.text, document.line) for document in command.documents)]
-        pending = documents if command.piped and not target else []
-        for text, line in documents:
-            if target.endswith(_WRITTEN):
-                yield Source(f"{source.name} ({target})", text), line

@@ -60,7 +60,7 @@ def _settings(source: Source, node: Node, given: Given) -> str:
     if is_vllm_config(node) and not any(str(key) in known.kinds() for key in node.value):
         given.servers.append(Process(source.name, node.line, options_in(node, source.name)))
         return "vllm_config"
-    if any(_like_a_setting(str(key)) for key in node.value):
+    if _like_settings(source, [str(key) for key in node.value]):
         values = {str(key): Value(value, source.name, node.keys[key]) for key, value in node.value.items()}
         given.files[source.name] = values
         return "lmcache"
@@ -70,8 +70,12 @@ def _settings(source: Source, node: Node, given: Given) -> str:
     )
 
 
-def _like_a_setting(key: str) -> bool:
-    return key in known.renamed() or bool(known.nearest(key, known.kinds()))
+def _like_settings(source: Source, keys: list[str]) -> bool:
+    """Is one of them LMCache's? A file that was given by itself may have them misspelt."""
+    if any(key in known.kinds() or key in known.renamed() for key in keys):
+        return True
+    alone = " (" not in source.name and not source.text.lstrip().startswith("{")
+    return alone and any(known.nearest(key, known.kinds()) for key in keys)
 
 
 def _json_of(node: Node) -> str:

@@ -11,6 +11,7 @@ from kvtiers.settings.version_pairs import LMCacheMode, known_pair
 
 _MODES = {"LMCacheConnectorV1": LMCacheMode.IN_PROCESS, "LMCacheMPConnector": LMCacheMode.MP}
 _PINNED = ("vllm", "lmcache")
+_DISAGGREGATED = ("enable_pd", "enable_p2p", "enable_nixl", "enable_xpyd")
 _ROLES = ("kv_both", "kv_producer", "kv_consumer")
 
 
@@ -84,13 +85,14 @@ def _connector(setup: Setup, given: Given) -> Iterator[Finding]:
     for config in setup.connectors:
         name, role = str(config.get("kv_connector") or ""), config.get("kv_role")
         if name == "LMCacheConnector":
-            yield at("legacy_connector", place)
+            yield at("legacy_connector", place, setup.knows("vllm"))
         elif name not in known.connectors() and not config.get("kv_connector_module_path"):
-            near = known.nearest(name, known.connectors()) or "-"
-            yield at("unknown_connector", place, name=name or "-", nearest=near)
+            near = known.nearest(name, known.connectors())
+            sure = setup.knows("vllm") and bool(near or "vllm" in setup.versions or not name)
+            yield at("unknown_connector", place, sure, name=name or "-", nearest=near or "-")
         if role not in _ROLES:
             yield at("kv_role", place, role=str(role))
-        elif role != "kv_both" and "LMCache" in name and not (setup.get("enable_pd") or setup.get("enable_p2p")):
+        elif role != "kv_both" and "LMCache" in name and not any(map(setup.get, _DISAGGREGATED)):
             yield at("kv_role_one_way", place, not (setup.unseen or _both_ways(given)), role=role)
     config, server = setup.connector or {}, setup.server
     whole = setup.connector_error is None and not (server and server.by_chart)

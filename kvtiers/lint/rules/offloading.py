@@ -1,6 +1,7 @@
 """Rules about vLLM's own offloading: its connector, spec and tiers. Source: vLLM 0.32.0, vllm/v1/kv_offload."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from kvtiers.lint.findings import Finding, at
@@ -19,7 +20,8 @@ def check(setup: Setup) -> Iterator[Finding]:
     for connector in setup.connectors:
         extra = connector.get("kv_connector_extra_config")
         if connector.get("kv_connector") == "OffloadingConnector":
-            yield from _spec(extra if isinstance(extra, dict) else {}, place)
+            for finding in _spec(extra if isinstance(extra, dict) else {}, place):
+                yield replace(finding, certain=finding.certain and setup.knows("vllm"))
 
 
 def _spec(extra: dict[str, Any], place: Value) -> Iterator[Finding]:

@@ -6,7 +6,8 @@ from typing import Any
 from kvtiers.lint.findings import Finding, at
 from kvtiers.lint.given import Container, Given, Process, Value
 from kvtiers.lint.rules.mp import adapters
-from kvtiers.lint.setup import Setup, raw_text
+from kvtiers.lint.setup import Setup
+from kvtiers.lint.values import raw_text
 from kvtiers.units import GIB
 
 _DEFAULT_SHM_GIB = 64 / 1024  # Docker's, and a Kubernetes pod's

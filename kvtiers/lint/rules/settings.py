@@ -6,7 +6,8 @@ from urllib.parse import urlsplit
 
 from kvtiers.lint.findings import Finding, at
 from kvtiers.lint.given import Value
-from kvtiers.lint.setup import Setup, convert, raw_text
+from kvtiers.lint.setup import Setup
+from kvtiers.lint.values import convert, raw_text
 from kvtiers.lint.yaml_nodes import Node
 from kvtiers.settings import known
 from kvtiers.units import GIB
@@ -39,7 +40,7 @@ def _names(setup: Setup) -> Iterator[Finding]:
             yield at("renamed_key", value, name=name, new=known.renamed()[name])
         else:
             near = known.renamed().get(name) or known.nearest(name, known.kinds())
-            yield at("unknown_key", value, name=name, nearest=near or "-")
+            yield at("unknown_key", value, setup.knows("lmcache"), name=name, nearest=near or "-")
 
 
 def _types(setup: Setup) -> Iterator[Finding]:
