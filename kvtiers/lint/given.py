@@ -1,6 +1,5 @@
 """What is given: texts to check, and what they say of one deployment."""
 
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,15 +103,3 @@ class Given:
     def silent(self) -> bool:
         """Did nothing in the inputs concern vLLM or LMCache?"""
         return not (self.servers or self.lmcache_servers or self.environment or self.files or self.versions)
-
-
-def read_json(text: Any) -> Any:
-    """What ``text`` holds.
-
-    Raises:
-        ValueError: where that is no JSON, or nested too deeply.
-    """
-    try:
-        return json.loads(text)
-    except (TypeError, RecursionError) as error:
-        raise ValueError(str(error)) from None

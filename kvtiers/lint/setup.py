@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kvtiers.lint.given import Given, Process, Unseen, Value, read_json
+from kvtiers.json_text import read_json
+from kvtiers.lint.given import Given, Process, Unseen, Value
 from kvtiers.lint.values import convert, unquoted
 from kvtiers.settings import known
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from kvtiers.lint.given import Value, read_json
+from kvtiers.json_text import read_json
+from kvtiers.lint.given import Value
 from kvtiers.lint.yaml_nodes import Node
 from kvtiers.settings import known
 

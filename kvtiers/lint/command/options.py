@@ -5,8 +5,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kvtiers.json_text import read_json
 from kvtiers.lint.command.shell import Word
-from kvtiers.lint.given import Process, Unseen, Value, read_json
+from kvtiers.lint.given import Process, Unseen, Value
 
 _SHORT = {
     "tp": "tensor-parallel-size",

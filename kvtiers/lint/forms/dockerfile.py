@@ -3,12 +3,13 @@
 import re
 from collections.abc import Iterator
 
+from kvtiers.json_text import read_json
 from kvtiers.lint.command.expand import Scope, expand_value
 from kvtiers.lint.command.images import is_server, note_versions
 from kvtiers.lint.command.inputs import Inputs, values_of
 from kvtiers.lint.command.scripts import Caller, run_command
 from kvtiers.lint.command.shell import Word, parse
-from kvtiers.lint.given import Given, Source, Unseen, Value, read_json
+from kvtiers.lint.given import Given, Source, Unseen, Value
 
 _INSTRUCTION = re.compile(r"\s*([A-Za-z]+)\s+(.*)", re.DOTALL)
 

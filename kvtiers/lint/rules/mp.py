@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from kvtiers.json_text import read_json
 from kvtiers.lint.findings import Finding, at
-from kvtiers.lint.given import Given, Process, Value, read_json
+from kvtiers.lint.given import Given, Process, Value
 from kvtiers.lint.setup import Setup
 from kvtiers.settings import known
 
