@@ -64,7 +64,7 @@ def _shm(container: Container, place: Value, size_gib: float, count: int = 1) ->
 
 def _in_process(setup: Setup, container: Container) -> Iterator[Finding]:
     size, settings = setup.get("max_local_cpu_size"), setup.settings
-    place = settings.get("max_local_cpu_size")
+    place = settings.get("max_local_cpu_size") or container.memory
     if place and isinstance(size, float) and setup.known_value("max_local_cpu_size"):
         yield from _memory(container, place, size, setup.workers)
     disk = settings.get("local_disk")
