@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 
 from kvtiers.lint.findings import said
-from kvtiers.lint.given import Given, Process, Unseen, Value
+from kvtiers.lint.given import Given, Process, Unseen
 from kvtiers.lint.rules.mp import adapters
 from kvtiers.lint.setup import Facts, Setup, setups
 from kvtiers.lint.values import raw_text
 from kvtiers.words.message import Message
 
 PARTS = ("read", "engine", "tier", "version", "unseen", "skipped")
+_DECIDING = ("kv-transfer-config", "kv-offloading-size", "tensor-parallel-size", "pipeline-parallel-size", "config")
 _WIRINGS = {
     "LMCacheMPConnector": "mp",
     "LMCacheConnectorV1": "in_process",
@@ -105,8 +106,10 @@ def _unseen(every: list[Setup], given: Given) -> Iterator[Message]:
         server = setup.server
         for unseen in [*(server.unseen if server else []), *setup.unseen]:
             yield _not_given(unseen)
-        for value in [*setup.settings.values(), *(server.options.values() if server else ())]:
-            yield from _value(value)
+        values = {**setup.settings, **(server.options if server else {})}
+        for name, value in values.items():
+            if not value.literal and (name in setup.settings or name in _DECIDING):
+                yield _message("variable", name=name, place=f"{value.source}:{value.line}")
         if "LMCacheMPConnector" in setup.connector_names and not given.lmcache_servers:
             yield _message("no_server")
     for server in given.lmcache_servers:
@@ -118,9 +121,3 @@ def _unseen(every: list[Setup], given: Given) -> Iterator[Message]:
 def _not_given(unseen: Unseen) -> Message:
     kind = said(f"lint.unseen.{unseen.kind}")
     return _message("unseen", kind=kind, name=unseen.name, place=f"{unseen.source}:{unseen.line}")
-
-
-def _value(value: Value) -> Iterator[Message]:
-    """A value that a variable fills in, by the variable's name alone."""
-    if not value.literal and "$" in str(value.value):
-        yield _message("variable", place=f"{value.source}:{value.line}")

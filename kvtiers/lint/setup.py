@@ -188,19 +188,19 @@ def _connect(setup: Setup, server: Process) -> None:
         setup.connector = _shortcut(server)
         return
     setup.connector_at = option
-    if not option.literal:
-        setup.connector_error = ""
-        return
     text = str(option.value)
     setup.quoted = unquoted(text).startswith("{") and unquoted(text) != text.strip()
     text = unquoted(text)
     try:
         config = read_json(text)
     except ValueError as error:
-        setup.connector_error = str(error).split(":", maxsplit=1)[0]
+        setup.connector_error = str(error).split(":", maxsplit=1)[0] if option.literal else ""
         config = _readable(text)
     if not isinstance(config, dict):
-        setup.connector_error = "not an object"
+        setup.connector_error = "not an object" if option.literal else ""
+        return
+    if not (option.literal or config.get("kv_connector")) or "$" in str(config.get("kv_connector")):
+        setup.connector_error = ""
         return
     setup.connector = _with_size(config, server)
     for connector in setup.connectors:

@@ -9,6 +9,7 @@ _REFERENCE = re.compile(
     r"\$(?:\{(?P<name>\w+|[@*])(?P<all>\[[@*]\])?(?:(?P<operator>:?[-=+?])(?P<other>.*))?\}|(?P<plain>\w+|[@*#?!-]))",
     re.DOTALL,
 )
+_DOCUMENT = re.compile(r"\$\(\s*cat\s*<<-?\s*['\"](\w+)['\"]\s*?\n(.*?)\n\s*\1\s*\)", re.DOTALL)
 _KUBERNETES = re.compile(r"(\$\$)|\$\((\w+)\)")
 _COMPOSE = re.compile(r"(\$\$)|\$(?:\{(\w+)(?:(:?[-+?])([^}]*))?\}|(\w+))")
 
@@ -69,7 +70,8 @@ def _expand_part(part: Part, scope: Scope, fields: list[_Field]) -> None:
             fields[-1].add(item.text, item.literal)
             fields[-1].open = item.open
         return
-    value = _value(match, scope) if match else None
+    document = _DOCUMENT.fullmatch(part.text)
+    value = _value(match, scope) if match else document[2] if document else None
     if value is None:
         fields[-1].add(part.text, literal=False)
         fields[-1].open |= part.splits

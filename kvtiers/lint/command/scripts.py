@@ -236,6 +236,7 @@ def run_container(words: Sequence[Word], caller: Caller, image: str, line: int) 
         unseen = [Unseen("image", image, caller.source, line)]
         process = _process(line, caller)
         process.unseen += unseen
+        process.environment_unseen += unseen
         caller.given.servers.append(process)
 
 

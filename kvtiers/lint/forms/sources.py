@@ -21,14 +21,23 @@ _ENDINGS = {
     "shell": (".sh", ".bash"),
     "systemd": (".service",),
     "dockerfile": ("dockerfile", "containerfile"),
-    "python": (".py",),
+    "Python": (".py", ".ipynb"),
+    "Markdown": (".md", ".rst"),
+    "HCL": (".hcl", ".tf", ".nomad"),
+    "a Makefile": ("makefile", ".mk", "justfile"),
+    "TOML": (".toml",),
+    "Nix": (".nix",),
+    "a template": (".j2", ".tpl", ".tmpl", ".jsonnet"),
 }
 _BEGINNINGS = {
     "dockerfile": re.compile(r"(?:FROM|ARG) \S+"),
     "systemd": re.compile(r"\[(?:Unit|Service|Install)\]"),
-    "python": re.compile(r"(?:from [\w.]+ import|import [\w.]+)\b"),
+    "Python": re.compile(r"(?:from [\w.]+ import|import [\w.]+)\b"),
+    "HCL": re.compile(r"(?:job|resource|variable|module|provider|locals|terraform)\b[^=]*\{"),
+    "Markdown": re.compile(r"```"),
     "yaml": re.compile(r"\{|[A-Za-z_][\w.-]*:(?:\s|$)"),
 }
+_READ = ("env", "yaml", "dockerfile", "systemd", "shell")
 _LINE = re.compile(r"[A-Za-z_]\w*=\S*|[A-Za-z_]\w*=(?:['\"{]).*")
 
 
@@ -84,9 +93,9 @@ def _read(source: Source, kind: str, inputs: Inputs, given: Given, first_line: i
                 read_dockerfile(source, inputs, given, first_line)
             case "systemd":
                 read_unit(source, inputs, given, first_line)
-            case "python":
+            case _ if kind not in _READ:
                 line = _first_line(source.text)
-                raise KvtiersError(f"line {line}: Python is not read: give the vLLM command and its variables")
+                raise KvtiersError(f"line {line}: {kind} is not read: give the vLLM command and its variables")
             case _:
                 caller = Caller(source.name, inputs, given)
                 if " (" in source.name:  # written by another, and run by who knows whom

@@ -90,6 +90,8 @@ def _connector(setup: Setup, given: Given) -> Iterator[Finding]:
             near = known.nearest(name, known.connectors())
             sure = setup.knows("vllm") and bool(near or "vllm" in setup.versions or not name)
             yield at("unknown_connector", place, sure, name=name or "-", nearest=near or "-")
+        if "$" in str(role) or (role is None and not place.literal):
+            continue
         if role not in _ROLES:
             yield at("kv_role", place, role=str(role))
         elif role != "kv_both" and "LMCache" in name and not any(map(setup.get, _DISAGGREGATED)):
