@@ -90,6 +90,20 @@ def test_connectors_are_those_vllm_registers(engine: dict[str, dict[str, Any]]) 
     assert known.connectors() == set(engine["definitions"]["connectors"])
 
 
+def test_offloadings_keys_and_tiers_are_those_vllm_looks_up(engine: dict[str, dict[str, Any]]) -> None:
+    said = engine["definitions"]
+    tiers = {name: [*map(list, keys)] for name, keys in known.offloading_tiers().items()}
+    assert set(tiers) == set(said["tiers"])
+    assert {name: tiers[name] for name, keys in said["tiers"].items() if keys} == {
+        name: keys for name, keys in said["tiers"].items() if keys
+    }
+    assert set(said["offloading_keys"]) <= known.offloading_keys()
+
+
+def test_l2_adapters_are_those_lmcache_registers(engine: dict[str, dict[str, Any]]) -> None:
+    assert known.l2_adapters() == set(engine["definitions"]["l2_adapters"])
+
+
 @pytest.mark.parametrize("wiring", PLANS)
 @pytest.mark.parametrize("form", ["file", "environment"])
 def test_generated_settings_load_to_exactly_the_intended_values(
