@@ -71,7 +71,7 @@ def _tiers(setup: Setup) -> Iterator[Message]:
         if setup.get("local_cpu") and isinstance(size, float) and setup.known_value("max_local_cpu_size"):
             yield _message("tier_ram", size=size, count=setup.workers, total=size * setup.workers)
         disk = setup.settings.get("local_disk")
-        if disk and isinstance(limit, float):
+        if disk and isinstance(limit, float) and setup.known_value("max_local_disk_size"):
             total = limit * setup.workers
             yield _message("tier_drive", path=raw_text(disk), size=limit, count=setup.workers, total=total)
         for name in ("remote_url", "remote_storage_plugins"):

@@ -69,6 +69,11 @@ def l2_adapters() -> frozenset[str]:
     return frozenset(_tables()["l2"]["adapters"])
 
 
+def server_options() -> frozenset[str]:
+    """Options of ``lmcache server``, without dashes."""
+    return frozenset(_tables()["server"]["options"])
+
+
 def nearest(name: str, candidates: Iterable[str]) -> str:
     """The known name most like ``name``; empty where none is."""
     return next(iter(difflib.get_close_matches(name, sorted(candidates), n=1, cutoff=0.6)), "")

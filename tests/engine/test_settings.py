@@ -104,6 +104,11 @@ def test_l2_adapters_are_those_lmcache_registers(engine: dict[str, dict[str, Any
     assert known.l2_adapters() == set(engine["definitions"]["l2_adapters"])
 
 
+def test_the_servers_options_are_its_parsers(engine: dict[str, dict[str, Any]]) -> None:
+    taken = {option[2:] for option in engine["definitions"]["server_options"] if option.startswith("--")}
+    assert known.server_options() == taken - {"help"}
+
+
 @pytest.mark.parametrize("wiring", PLANS)
 @pytest.mark.parametrize("form", ["file", "environment"])
 def test_generated_settings_load_to_exactly_the_intended_values(

@@ -9,7 +9,7 @@ _REFERENCE = re.compile(
     r"\$(?:\{(?P<name>\w+|[@*])(?P<all>\[[@*]\])?(?:(?P<operator>:?[-=+?])(?P<other>.*))?\}|(?P<plain>\w+|[@*#?!-]))",
     re.DOTALL,
 )
-_DOCUMENT = re.compile(r"\$\(\s*cat\s*<<-?\s*['\"](\w+)['\"]\s*?\n(.*?)\n\s*\1\s*\)", re.DOTALL)
+_DOCUMENT = re.compile(r"\$\(\s*cat\s*<<-?\s*(['\"]?)(\w+)\1\s*?\n(.*?)\n\s*\2\s*\)", re.DOTALL)
 _KUBERNETES = re.compile(r"(\$\$)|\$\((\w+)\)")
 _COMPOSE = re.compile(r"(\$\$)|\$(?:\{(\w+)(?:(:?[-+?])([^}]*))?\}|(\w+))")
 
@@ -70,8 +70,7 @@ def _expand_part(part: Part, scope: Scope, fields: list[_Field]) -> None:
             fields[-1].add(item.text, item.literal)
             fields[-1].open = item.open
         return
-    document = _DOCUMENT.fullmatch(part.text)
-    value = _value(match, scope) if match else document[2] if document else None
+    value = _value(match, scope) if match else _document(part.text, scope)
     if value is None:
         fields[-1].add(part.text, literal=False)
         fields[-1].open |= part.splits
@@ -82,6 +81,15 @@ def _expand_part(part: Part, scope: Scope, fields: list[_Field]) -> None:
             if number or value[:1].isspace():
                 fields.append(_Field())
             fields[-1].add(piece)
+
+
+def _document(text: str, scope: Scope) -> str | None:
+    """What ``$(cat <<EOF …)`` gives, where all of it is known."""
+    document = _DOCUMENT.fullmatch(text)
+    if document is None or document[1]:
+        return document[3] if document else None
+    filled = here_document(document[3], scope)
+    return None if "$" in filled or "`" in filled else filled
 
 
 def _value(match: re.Match[str], scope: Scope) -> str | None:

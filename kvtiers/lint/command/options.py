@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kvtiers.json_text import read_json
@@ -49,6 +49,14 @@ def read_options(words: Sequence[Word], process: Process) -> None:
         process.options.setdefault(option, value) if dot else process.options.__setitem__(option, value)
     if dotted:
         _join(process, dotted)
+
+
+def spell_out(process: Process, names: Iterable[str]) -> None:
+    """Options that are the beginning of one name alone, as argparse completes them."""
+    for option in list(process.options):
+        whole = [name for name in names if name.startswith(option)]
+        if len(whole) == 1 and option != whole[0]:
+            process.options[whole[0]] = process.options.pop(option)
 
 
 def _option(text: str) -> tuple[str, str, str]:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 from kvtiers.lint.command.shell import Word
 
+_HANDS_ON = ("ssh", "tmux", "screen", "su", "runuser", "script", "docker", "podman", "kubectl", "systemd-run", "flock")
+_STARTS = re.compile(r"\bvllm serve\b|\blmcache server\b|\bvllm\.entrypoints\.|\bdynamo\.vllm\b")
 _SHELLS = ("bash", "sh", "zsh", "dash", "ash")
 
 
@@ -18,6 +20,13 @@ def shell_script(words: Sequence[Word]) -> Word | None:
         if not word.text.startswith(("-", "+")) and not words[index - 1].text.endswith("o"):
             return None
     return None
+
+
+def handed_script(words: Sequence[Word]) -> Word | None:
+    """What ``ssh HOST SCRIPT``, tmux and their like hand to a shell."""
+    if not words or words[0].text.rsplit("/", 1)[-1] not in _HANDS_ON:
+        return None
+    return next((word for word in words[1:] if " " in word.text and _STARTS.search(word.text)), None)
 
 
 def lmcache_start(words: Sequence[Word]) -> int | None:

@@ -8,8 +8,8 @@ from kvtiers.lint.command.docker import docker_run, forwarded
 from kvtiers.lint.command.expand import Scope, expand, expand_value, here_document
 from kvtiers.lint.command.images import is_server, note_versions
 from kvtiers.lint.command.inputs import Inputs, values_of
-from kvtiers.lint.command.options import read_options
-from kvtiers.lint.command.programs import lmcache_start, server_start, shell_script
+from kvtiers.lint.command.options import read_options, spell_out
+from kvtiers.lint.command.programs import handed_script, lmcache_start, server_start, shell_script
 from kvtiers.lint.command.shell import Command, Word, parse
 from kvtiers.lint.command.vllm_config import merge_config
 from kvtiers.lint.given import Container, Given, Process, Source, Unseen, Value
@@ -138,6 +138,8 @@ def _step(command: Command, caller: Caller) -> None:
     elif all(word.items is not None or _ASSIGNMENT.fullmatch(word.text) for word in raw):
         for word in raw:
             _assign(word, caller, caller.exports_all)
+    elif first == "read" and command.documents and raw[-1].text.isidentifier():
+        caller.scope.variables[raw[-1].text] = command.documents[0].text
     elif first in ("set", "unset", "for", "read", "source", ".", "eval"):
         _builtin(first, raw[1:], caller)
     else:
@@ -220,7 +222,7 @@ def run_command(words: Sequence[Word], caller: Caller, broken: Sequence[tuple[in
         )
         run_command(inner, inside, broken)
         return
-    script = shell_script(words)
+    script = shell_script(words) or handed_script(words)
     if script is not None:
         scope = replace(caller.scope, variables={**caller.scope.variables, **values_of(environment)})
         _read_inner(script.text, script.line, replace(caller, environment=environment, scope=scope, image_serves=False))
@@ -271,6 +273,7 @@ def _start(words: Sequence[Word], caller: Caller, broken: Sequence[tuple[int, bo
     process.broken = [(Value("", caller.source, number), blank) for number, blank in broken]
     read_options(words[start:], process)
     if server:
+        spell_out(process, known.server_options())
         caller.given.lmcache_servers.append(process)
         return
     if any(word.text == "dynamo.vllm" for word in words[:start]):

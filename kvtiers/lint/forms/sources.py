@@ -27,6 +27,7 @@ _ENDINGS = {
     "a Makefile": ("makefile", ".mk", "justfile"),
     "TOML": (".toml",),
     "Nix": (".nix",),
+    "PowerShell": (".ps1", ".bat", ".cmd"),
     "a template": (".j2", ".tpl", ".tmpl", ".jsonnet"),
 }
 _BEGINNINGS = {

@@ -39,6 +39,13 @@ def _never_talk(setup: Setup, servers: Sequence[Process]) -> Iterator[Finding]:
 
 
 def _arguments(server: Process) -> Iterator[Finding]:
+    for name, option in server.options.items():
+        if name not in known.server_options() and name != "model":
+            near = known.nearest(name, known.server_options())
+            # another version may have it
+            yield at(
+                "unknown_server_option", option, bool(near), name=f"--{name}", nearest=f"--{near}" if near else "-"
+            )
     if server.unseen:
         return
     for name in ("l1-size-gb", "eviction-policy"):

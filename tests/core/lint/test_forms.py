@@ -2,6 +2,7 @@
 
 import pytest
 
+from kvtiers.errors import KvtiersError
 from kvtiers.lint import Source, report
 from kvtiers.lint.formats import basis
 from kvtiers.lint.given import Process
@@ -198,6 +199,10 @@ def test_each_server_reads_the_settings_file_it_is_told_of() -> None:
         f"eval \"vllm serve m -tp 2 --kv-transfer-config '{ESCAPED}'\"",
         "vllm serve m -tp 2 --kv-transfer-config.kv_connector LMCacheConnectorV1 --kv-transfer-config.kv_role kv_both",
         f"cat > go.sh <<EOF\nvllm serve m -tp 2 --kv-transfer-config '{GOOD_JSON}'\nEOF\nbash go.sh",
+        f'K=$(cat <<EOF\n{GOOD_JSON}\nEOF\n)\nvllm serve m -tp 2 --kv-transfer-config "$K"',
+        f"read -r -d '' K <<'EOF'\n{GOOD_JSON}\nEOF\nvllm serve m -tp 2 --kv-transfer-config \"$K\"",
+        f"ssh gpu1 \"cd /srv && vllm serve m -tp 2 --kv-transfer-config '{ESCAPED}'\"",
+        f"tmux new-session -d -s v \"vllm serve m -tp 2 --kv-transfer-config '{ESCAPED}'\"",
         f"N=2\ncat <<EOF | tee -a vllm.yaml\ntensor-parallel-size: $N\nkv-transfer-config: '{GOOD_JSON}'\nEOF\n"
         "vllm serve m --config vllm.yaml",
     ],
@@ -223,6 +228,27 @@ def test_what_stays_unseen_is_named_and_makes_no_error(script: str, unseen: list
     (server,) = servers(Source("serve.sh", script))
     assert [one.name for one in server.unseen] == unseen
     assert "no_connector" not in ids("export LMCACHE_LOCAL_CPU=true\n" + script) or "docker" in script
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("run.py", "import vllm\n", "Python"),
+        ("notes.md", "# serve\n", "Markdown"),
+        ("job.hcl", 'job "vllm" {}\n', "HCL"),
+        ("Makefile", "serve:\n\tvllm serve m\n", "a Makefile"),
+        ("serve.ps1", "vllm serve m\n", "PowerShell"),
+        ("paste", "from vllm import LLM\n", "Python"),
+        ("paste", '# ours\nresource "x" "y" {\n', "HCL"),
+    ],
+)
+def test_a_form_that_is_not_read_is_named(name: str, text: str, kind: str) -> None:
+    with pytest.raises(KvtiersError, match=rf"^{name}, line \d: {kind} is not read: "):
+        report([Source(name, text)])
+
+
+def test_an_option_may_be_shortened_as_argparse_takes_it() -> None:
+    assert ids("lmcache server --l1-size 20 --eviction-p LRU") == []
 
 
 def test_variables_reach_only_what_they_are_handed_to() -> None:

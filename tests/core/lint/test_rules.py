@@ -181,6 +181,7 @@ CASES: dict[str, list[tuple[str, Facts | None, int]]] = {
     "mp_server_beside_in_process": [(f"{MP} &\n{SERVE}", None, 2)],
     "mp_keys_unread": [(serve(kv_connector_extra_config={"lmcache.mp.port": 6555}), None, 1)],
     "mp_required": [("lmcache server --l1-size-gb 20", None, 1)],
+    "unknown_server_option": [(f"{MP} --l1_sizes-gb 3", None, 1), (f"{MP} --max-worker-count 3", None, 1)],
     "mp_port": [(f"{MP} --port 6555 &\n{SERVE_MP}", None, 2)],
     "mp_workers": [(f"{MP} &\n{SERVE_MP} -tp 2", None, 1), (f"{MP} --max-workers 2 &\n{SERVE_MP} -tp=4", None, 1)],
     "mp_ipc": [(f"docker run lmcache/standalone {MP} &\ndocker run vllm/vllm-openai {SERVE_MP}", None, 2)],

@@ -52,17 +52,6 @@ def test_yaml_about_something_else_is_refused_not_judged() -> None:
         lint([Source("values.yaml", "replicas: 3\ningress:\n  enabled: true\n")])
 
 
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        ("from vllm import LLM\nLLM(model='m')\n", "Python"),
-    ],
-)
-def test_what_only_looks_like_shell_is_refused_not_judged(text: str, kind: str) -> None:
-    with pytest.raises(KvtiersError, match=rf"paste, line \d: .*{kind}"):
-        lint([Source("paste", text)])
-
-
 def test_a_shell_inside_a_command_is_read() -> None:
     assert ids(f"""bash -c "{SERVE.replace('"', chr(92) + '"')} --no-enable-prefix-caching\"""") == [
         "prefix_caching_off"

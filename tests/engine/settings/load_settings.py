@@ -54,6 +54,7 @@ def definitions(case: dict) -> dict:
         "connectors": sorted(KVConnectorFactory._registry),
         "tiers": {name: tier_keys(loader) for name, loader in SecondaryTierFactory._registry.items()},
         "offloading_keys": looked_up(OFFLOADING, r'extra_config(?:\.get\(|\[)\s*"(\w+)"'),
+        "server_options": [option for action in server_parser()._actions for option in action.option_strings],
         "l2_adapters": looked_up(l2_adapters, r'(?m)^register_l2_adapter_type\(\s*"([\w-]+)"'),
     }
 
@@ -106,10 +107,14 @@ def connector(case: dict) -> dict:
     return {"class": KVConnectorFactory.get_connector_class(config).__name__}
 
 
-def server(case: dict) -> dict:
+def server_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser()
     ServerCommand().add_arguments(parser)
-    arguments = parser.parse_args(case["arguments"])
+    return parser
+
+
+def server(case: dict) -> dict:
+    arguments = server_parser().parse_args(case["arguments"])
     mp, http = parse_args_to_mp_server_config(arguments), parse_args_to_http_frontend_config(arguments)
     storage = parse_args_to_config(arguments)
     memory = storage.l1_manager_config.memory_config
