@@ -15,6 +15,7 @@ from kvtiers.lint.findings import RULES
 from kvtiers.lint.formats import Format, explain, write
 from kvtiers.lint.forms.sources import read_sources
 from kvtiers.model import kv_spec, read_config
+from kvtiers.model.layers import LayerKind
 from kvtiers.units import positive
 
 _LARGEST_BYTES = 2_000_000
@@ -31,8 +32,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "files", nargs="*", metavar="FILE", help=f"one deployment: files, or its folder; {_FORMS}; - reads a text"
     )
     parser.add_argument("--prefix-tokens", type=int, metavar="N", help="your longest prefix, to judge buffer and chunk")
-    parser.add_argument("--config", metavar="CONFIG", help="the model's config.json, to judge the buffer")
+    parser.add_argument(
+        "--config", metavar="CONFIG", help="the model's config.json, to judge the buffer and the connector"
+    )
     parser.add_argument("--drive-free-gib", type=float, metavar="GIB", help="free space on the drive of local_disk")
+    parser.add_argument(
+        "--memory-gib", type=float, metavar="GIB", help="the machine's RAM, for what runs in no container"
+    )
     parser.add_argument("--mounts", metavar="FILE", help="the server's /proc/mounts, to see which drive")
     parser.add_argument("--format", type=Format, choices=list(Format), default=Format.TEXT, help="of the findings")
     parser.add_argument("--json", action="store_const", dest="format", const=Format.JSON, help="--format json")
@@ -47,10 +53,13 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     if not options.files:
         raise KvtiersError("give the files of a deployment, its folder, or - for standard input")
     stdin_once([*options.files, options.mounts])
+    spec = kv_spec(read_config(options.config)) if options.config else None
     facts = Facts(
         prefix_tokens=_given("--prefix-tokens", options.prefix_tokens),
-        kv_bytes_per_token=kv_spec(read_config(options.config)).bytes_per_token if options.config else None,
+        kv_bytes_per_token=spec.bytes_per_token if spec else None,
         drive_gib=_given("--drive-free-gib", options.drive_free_gib),
+        memory_gib=_given("--memory-gib", options.memory_gib),
+        recurrent=any(layer.kind is LayerKind.STATE for layer in spec.layers) if spec else None,
         mounts=_read(options.mounts) if options.mounts else "",
     )
     sources, skipped = _sources(options.files)

@@ -63,7 +63,7 @@ def _examine(given: Given, facts: Facts) -> list[Finding]:
         findings += engine.check_command(server)
         findings += safety.check_lmcache_server(server)
     findings += mp.check(every, given)
-    findings += room.check(every, given)
+    findings += room.check(every, given, facts)
     findings += engine.check_versions(given)
     findings += safety.check_secrets(given)
     return findings

@@ -31,11 +31,16 @@ _IN_PROCESS = re.compile(r"LMCache(?!MP)")
 
 @dataclass(frozen=True)
 class Facts:
-    """What no configuration says, from whoever asks. Tokens; GiB; ``mounts``: the server's /proc/mounts."""
+    """What no configuration says, from whoever asks. Tokens; GiB; ``mounts``: the server's /proc/mounts.
+
+    ``recurrent``: has the model state layers? ``memory_gib``: of the machine, for what runs in no container.
+    """
 
     prefix_tokens: int | None = None
     kv_bytes_per_token: float | None = None
     drive_gib: float | None = None
+    memory_gib: float | None = None
+    recurrent: bool | None = None
     mounts: str = ""
 
 

@@ -1,5 +1,6 @@
 """Rules about LMCache's MP mode: its server beside the engines. Source: LMCache 0.5.6, lmcache/v1/multiprocess."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -9,6 +10,9 @@ from kvtiers.lint.given import Given, Process, Value
 from kvtiers.lint.setup import Setup
 from kvtiers.settings import known
 
+_RECURRENT = re.compile(
+    r"Qwen3[.-](?:Next|5|6)|Nemotron-?H|Jamba|Falcon-?H1|Granite-4|Bamba|Zamba|Mamba|Kimi-Linear", re.I
+)
 _LOCAL = ("localhost", "127.0.0.1")
 
 
@@ -16,16 +20,33 @@ def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
     """Findings about servers and the engines that are to use them."""
     engines = [setup for setup in setups if "LMCacheMPConnector" in setup.connector_names]
     inside = [setup for setup in setups if "LMCacheConnectorV1" in setup.connector_names]
+    for setup in [*engines, *inside]:
+        yield from _hybrid(setup)
+    for setup in engines:
+        yield from _cache_mode(setup)
     for setup in inside:
         yield from _never_talk(setup, given.lmcache_servers if not engines else [])
     for server in given.lmcache_servers:
         yield from _arguments(server)
         yield from _l2(server)
-    if len(given.lmcache_servers) == 1:
-        server = given.lmcache_servers[0]
-        for setup in engines:
+    shared: dict[str, list[Setup]] = {}
+    for setup in engines:
+        for server in _used(setup, given.lmcache_servers):
             yield from _pair(setup, server)
-        yield from _mixed(engines, server)
+            # What lies in one directory is one cache, whichever server reads it.
+            paths = [
+                str(one["base_path"]) for _, one in adapters(server) if isinstance(one, dict) and "base_path" in one
+            ]
+            for place in {f"{server.source}:{server.line}", *paths}:
+                shared.setdefault(place, []).append(setup)
+    for using in shared.values():
+        yield from _mixed(using)
+
+
+def _used(setup: Setup, servers: Sequence[Process]) -> list[Process]:
+    """The server that an engine is told of: the only one, or the one on its port."""
+    wanted = str(setup.extra.get("lmcache.mp.port", 5555))
+    return [one for one in servers if len(servers) == 1 or str(one.number("port") or 5555) == wanted][:1]
 
 
 def _never_talk(setup: Setup, servers: Sequence[Process]) -> Iterator[Finding]:
@@ -84,7 +105,7 @@ def _l2(server: Process) -> Iterator[Finding]:
 
 
 def _pair(setup: Setup, server: Process) -> Iterator[Finding]:
-    """One engine and the only server."""
+    """One engine and its server."""
     place, engine = setup.connector_at, setup.server
     assert engine is not None
     port, extra = server.number("port"), setup.extra
@@ -105,6 +126,24 @@ def _known(process: Process, *names: str) -> bool:
     return not process.unseen and all(process.options[name].literal for name in names if name in process.options)
 
 
+def _hybrid(setup: Setup) -> Iterator[Finding]:
+    """Models with recurrent layers: told by their config, or only guessed by their name."""
+    place, engine = setup.connector_at, setup.server
+    model = engine.options.get("model") if engine else None
+    known_hybrid = setup.facts.recurrent
+    if place is None or known_hybrid is False:
+        return
+    if known_hybrid or (model and _RECURRENT.search(str(model.value))):
+        rule = "hybrid_mp" if "LMCacheMPConnector" in setup.connector_names else "hybrid_in_process"
+        yield at(rule, place, bool(known_hybrid), model=str(model.value) if model else "-")
+
+
+def _cache_mode(setup: Setup) -> Iterator[Finding]:
+    mode = setup.server.options.get("mamba-cache-mode") if setup.server else None
+    if mode and mode.value == "none":
+        yield at("mamba_cache_mode", mode)
+
+
 def _ipc(engine: Process, server: Process, engine_isolated: bool) -> Iterator[Finding]:
     """CUDA IPC needs one IPC namespace and one /dev/shm, unless both sides are told that there is none."""
     one, other = engine.container, server.container
@@ -116,7 +155,7 @@ def _ipc(engine: Process, server: Process, engine_isolated: bool) -> Iterator[Fi
         yield Finding("mp_ipc", engine.source, engine.line, {"server": f"{server.source}:{server.line}"})
 
 
-def _mixed(engines: Sequence[Setup], server: Process) -> Iterator[Finding]:
+def _mixed(engines: Sequence[Setup]) -> Iterator[Finding]:
     """MP's keys leave out the KV's type and vLLM's version: engines of one model that differ in them share wrong KV."""
     seen: dict[str, tuple[str, str, str]] = {}
     for setup in engines:

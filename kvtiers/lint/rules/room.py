@@ -6,28 +6,33 @@ from typing import Any
 from kvtiers.lint.findings import Finding, at
 from kvtiers.lint.given import Container, Given, Process, Value
 from kvtiers.lint.rules.mp import adapters
-from kvtiers.lint.setup import Setup
+from kvtiers.lint.setup import Facts, Setup
 from kvtiers.lint.values import raw_text
 from kvtiers.units import GIB
 
 _DEFAULT_SHM_GIB = 64 / 1024  # Docker's, and a Kubernetes pod's
 
 
-def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
-    """Findings about every server that runs in a container."""
+def check(setups: Sequence[Setup], given: Given, facts: Facts) -> Iterator[Finding]:
+    """Findings about every server: what it may take of its container, or of the machine where it has none."""
     for setup in setups:
-        server = setup.server
-        if server is None or server.container is None:
+        if setup.server is None:
             continue
+        container = setup.server.container or _machine(facts)
         offloaded = _offloaded(setup)
         if offloaded:
-            yield from _memory(server.container, *offloaded)
-            yield from _shm(server.container, *offloaded)
+            yield from _memory(container, *offloaded)
+            yield from _shm(container, *offloaded)
         if setup.in_process:
-            yield from _in_process(setup, server.container)
+            yield from _in_process(setup, container)
     for server in given.lmcache_servers:
-        if server.container is not None:
-            yield from _lmcache_server(server, server.container)
+        yield from _lmcache_server(server, server.container or _machine(facts))
+
+
+def _machine(facts: Facts) -> Container:
+    """What no container bounds."""
+    memory = Value(facts.memory_gib, "", 0) if facts.memory_gib is not None else None
+    return Container("", memory, host_ipc=True)
 
 
 def _offloaded(setup: Setup) -> tuple[Value, float, int] | None:
@@ -64,7 +69,7 @@ def _shm(container: Container, place: Value, size_gib: float, count: int = 1) ->
 
 def _in_process(setup: Setup, container: Container) -> Iterator[Finding]:
     size, settings = setup.get("max_local_cpu_size"), setup.settings
-    place = settings.get("max_local_cpu_size") or container.memory
+    place = settings.get("max_local_cpu_size") or (container.memory if container.group else None)
     if place and isinstance(size, float) and setup.known_value("max_local_cpu_size"):
         yield from _memory(container, place, size, setup.workers)
     disk = settings.get("local_disk")

@@ -26,6 +26,14 @@ PREFIX = Facts(prefix_tokens=32_768, kv_bytes_per_token=131_072)
 
 MOUNTS = Facts(mounts="/dev/vda / ext4 rw 0 0\ntmpfs /fast tmpfs rw 0 0\n/dev/nvme0n1 /mnt/nvme xfs rw 0 0\n")
 
+TWO_SERVERS = "\n".join(
+    [f"{MP} --port {port} --l2-adapter '{BOUNDED}' &" for port in (1, 2)]
+    + [
+        serve(kv_connector="LMCacheMPConnector", kv_connector_extra_config={"lmcache.mp.port": port}) + f" {kind} &"
+        for port, kind in ((1, "--kv-cache-dtype fp8"), (2, ""))
+    ]
+)
+
 # rule -> (input, facts, line of the finding)
 CASES: dict[str, list[tuple[str, Facts | None, int]]] = {
     "legacy_connector": [(serve(kv_connector="LMCacheConnector"), None, 1)],
@@ -184,8 +192,17 @@ CASES: dict[str, list[tuple[str, Facts | None, int]]] = {
     "unknown_server_option": [(f"{MP} --l1_sizes-gb 3", None, 1), (f"{MP} --max-worker-count 3", None, 1)],
     "mp_port": [(f"{MP} --port 6555 &\n{SERVE_MP}", None, 2)],
     "mp_workers": [(f"{MP} &\n{SERVE_MP} -tp 2", None, 1), (f"{MP} --max-workers 2 &\n{SERVE_MP} -tp=4", None, 1)],
+    "hybrid_in_process": [
+        (SERVE, Facts(recurrent=True), 1),
+        (SERVE.replace("Qwen3-8B", "Qwen3-Next-80B-A3B-Instruct"), None, 1),
+    ],
+    "hybrid_mp": [(SERVE_MP, Facts(recurrent=True), 1)],
+    "mamba_cache_mode": [(SERVE_MP + " --mamba-cache-mode none", None, 1)],
     "mp_ipc": [(f"docker run lmcache/standalone {MP} &\ndocker run vllm/vllm-openai {SERVE_MP}", None, 2)],
-    "mp_mixed": [(f"{MP} &\n{SERVE_MP} --dtype bfloat16 &\n{SERVE_MP} --dtype float16", None, 3)],
+    "mp_mixed": [
+        (TWO_SERVERS, None, 4),
+        (f"{MP} &\n{SERVE_MP} --dtype bfloat16 &\n{SERVE_MP} --dtype float16", None, 3),
+    ],
     "mp_l2_json": [(f"{MP} --l2-adapter fs", None, 1)],
     "unknown_l2_adapter": [(MP + """ --l2-adapter '{"type":"disk"}'""", None, 1)],
     "mp_l2_unbounded": [
@@ -199,6 +216,8 @@ CASES: dict[str, list[tuple[str, Facts | None, int]]] = {
     "mp_run_script": [(f"{MP} --run-script-api-enabled", None, 1)],
     "memory_exceeded": [
         (DOCKER.format("-m 64g -e LMCACHE_MAX_LOCAL_CPU_SIZE=20 -e PYTHONHASHSEED=0") + " -tp 4", None, 1),
+        (f"export LMCACHE_MAX_LOCAL_CPU_SIZE=20 PYTHONHASHSEED=0\n{SERVE} -tp 4", Facts(memory_gib=64), 1),
+        (f"{MP} &\n{SERVE_MP}", Facts(memory_gib=16), 1),
         (f"docker run --memory=32g lmcache/standalone {MP.replace('20', '40')}", None, 1),
     ],
     "shm_too_small": [
