@@ -87,7 +87,7 @@ def _joined(commands: Iterable[Command]) -> Iterator[Command]:
     for command in commands:
         blank = bool(command.words) and command.words[-1].text.isspace() and bool(command.words[-1].parts)
         words = [word for word in command.words if not (word.text.isspace() and word.parts)]
-        if pending and words and words[0].text.startswith("-") and not pending.piped:
+        if pending and words and re.match(r"--?[A-Za-z]", words[0].text) and not pending.piped:
             line, ended_by_blank = pending.broken.pop()
             pending.broken += [(line, ended_by_blank), (words[-1].line, blank)]
             pending.words += words
@@ -155,7 +155,9 @@ def _assign(word: Word, caller: Caller, exports: bool) -> None:
         caller.scope.arrays[name] = [*(caller.scope.arrays.get(name, []) if "+=" in word.text else []), *items]
     elif match is None:
         name = word.text
-        if exports and name in caller.assigned:
+        if exports and not word.literal:  # export $(grep -v '^#' .env)
+            caller.unseen.append(Unseen("sourced", name, caller.source, word.line))
+        elif exports and name in caller.assigned:
             caller.environment[name] = caller.assigned.pop(name)
     else:
         whole = expand_value(word, caller.scope)

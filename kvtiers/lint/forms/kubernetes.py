@@ -3,6 +3,7 @@
 So are Deployment, StatefulSet and LeaderWorkerSet read, KServe's InferenceService and Dynamo's DynamoGraphDeployment.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -20,17 +21,29 @@ from kvtiers.lint.yaml_nodes import Node
 _FILES = (".yaml", ".yml", ".json", ".env", ".sh", ".conf")
 
 
+_PLAIN = re.compile(r"(?:v1|apps/.*|batch/.*|leaderworkerset\..*)$")  # whose pods are as they stand
+
+
 @dataclass(frozen=True)
 class _Pod:
-    """``spec``: of a pod; ``extra``: variables that its object gives each container."""
+    """``spec``: of a pod; ``outer``: what stands around it; ``operator``: the kind whose operator adds to it, or none.
+
+    ``completed``: the operator adds arguments too.
+    """
 
     spec: Node
-    extra: Node | None = None
+    outer: Node
+    operator: str = ""
+    completed: bool = False
 
 
 def note_config_map(source: Source, node: Node, inputs: Inputs) -> bool:
     """Is it a ConfigMap? Then its variables, and the files in it, are known by their names from now on."""
     kind, data, metadata = node.value.get("kind"), node.value.get("data"), node.value.get("metadata")
+    listed = node.value.get("items")
+    for item in listed.value if listed is not None and isinstance(listed.value, list) else []:
+        if isinstance(item.value, dict):
+            note_config_map(source, item, inputs)
     if kind is None or kind.value != "ConfigMap":
         return False
     if data is not None and isinstance(data.value, dict):
@@ -49,33 +62,36 @@ def note_config_map(source: Source, node: Node, inputs: Inputs) -> bool:
 
 def read_object(source: Source, node: Node, inputs: Inputs, given: Given) -> None:
     """Add the servers that an object's pods run."""
-    for pod, item in _containers(node, None):
+    operator = "" if _PLAIN.match(str(node.value["apiVersion"].value)) else str(node.value["kind"].value)
+    for pod, item in _containers(node, node, operator):
         _container(source, pod, item, Caller(source.name, inputs, given))
 
 
-def _containers(node: Node, extra: Node | None) -> Iterator[tuple[_Pod, Node]]:
+def _containers(node: Node, outer: Node, operator: str) -> Iterator[tuple[_Pod, Node]]:
     """Each container with its pod."""
     if isinstance(node.value, list):
         for inner in node.value:
-            yield from _containers(inner, extra)
+            yield from _containers(inner, outer, operator)
     if not isinstance(node.value, dict):
         return
-    extra = node.value.get("envs") or extra
     listed, main, model = (node.value.get(key) for key in ("containers", "mainContainer", "model"))
     if listed is not None and isinstance(listed.value, list):
-        yield from ((_Pod(node, extra), item) for item in listed.value if isinstance(item.value, dict))
+        pod = _Pod(node, outer, operator, operator == "LLMInferenceService")
+        yield from ((pod, item) for item in listed.value if isinstance(item.value, dict))
     for single in (main, model):
         if single is not None and isinstance(single.value, dict) and set(single.value) & {"args", "command", "env"}:
-            yield _Pod(node, extra), single
+            yield _Pod(node, outer, operator, completed=single is model), single
     for key, inner in node.value.items():
         if key not in ("containers", "mainContainer", "initContainers"):
-            yield from _containers(inner, extra)
+            yield from _containers(inner, node, operator)
 
 
 def _container(source: Source, pod: _Pod, item: Node, caller: Caller) -> None:
     fields = item.value
     image = fields.get("image")
-    for node in (pod.extra, fields.get("envFrom"), fields.get("env")):
+    if pod.operator:
+        caller.unseen.append(Unseen("operator", pod.operator, source.name, item.line))
+    for node in (_inner(pod.outer, "envs"), fields.get("envFrom"), fields.get("env")):
         _variables(node, caller)
     if image is not None:
         note_versions(str(image.value), source.name, image.line, caller.given, caller.versions)
@@ -89,7 +105,15 @@ def _container(source: Source, pod: _Pod, item: Node, caller: Caller) -> None:
     caller.image_serves = serves and not command and bool(arguments)
     caller.container = _surroundings(source, pod, item)
     caller.scope = Scope(dict(known))
+    before = len(caller.started)
     run_container([*command, *arguments], caller, str(image.value) if image is not None else "", item.line)
+    for process in caller.started[before:] if pod.completed else ():
+        process.unseen.append(Unseen("operator", pod.operator, source.name, item.line))
+
+
+def _inner(node: Node, key: str) -> Node | None:
+    inner = node.value.get(key) if isinstance(node.value, dict) else None
+    return inner if isinstance(inner, Node) else None
 
 
 def _variables(node: Node | None, caller: Caller) -> None:
@@ -125,13 +149,13 @@ def _words(node: Node | None, variables: dict[str, str | None]) -> list[Word]:
 
 def _surroundings(source: Source, pod: _Pod, item: Node) -> Container:
     """Its memory limit, its volumes, and what it shares with the host. A pod's containers share /dev/shm."""
-    plain, spec = item.plain(), pod.spec.plain()
+    plain, spec, outer = item.plain(), pod.spec.plain(), _dict(pod.outer.plain())
     container = Container(f"{source.name} {pod.spec.line}", mounts=[])
     assert container.mounts is not None
-    limits = _dict(_dict(plain.get("resources")).get("limits"))
-    gib = kubernetes_gib(limits.get("memory"))
+    resources = item if "resources" in item.value else pod.outer
+    gib = kubernetes_gib(_dict(_dict(resources.plain().get("resources")).get("limits")).get("memory"))
     if gib:
-        container.memory = Value(gib, source.name, item.value["resources"].line)
+        container.memory = Value(gib, source.name, resources.value["resources"].line)
     container.host_network, container.host_ipc = bool(spec.get("hostNetwork")), bool(spec.get("hostIPC"))
     container.published = [str(port["hostPort"]) for port in _dicts(plain.get("ports")) if "hostPort" in port]
     volumes = {str(volume.get("name")): volume for volume in _dicts(spec.get("volumes"))}
@@ -142,6 +166,10 @@ def _surroundings(source: Source, pod: _Pod, item: Node) -> Container:
         if mount.get("mountPath") == "/dev/shm":
             # Without a limit it may take as much memory as the container.
             container.shm = Value(size or (gib if memory else None), source.name, item.line, literal=False)
+    if pod.operator:  # which adds volumes, /dev/shm among them
+        container.mounts = None
+        shared = _dict(outer.get("sharedMemory")).get("size")
+        container.shm = container.shm or Value(kubernetes_gib(shared), source.name, item.line)
     return container
 
 

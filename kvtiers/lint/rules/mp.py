@@ -32,7 +32,7 @@ def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
     shared: dict[str, list[Setup]] = {}
     for setup in engines:
         for server in _used(setup, given.lmcache_servers):
-            yield from _pair(setup, server)
+            yield from _pair(setup, server, given.platform)
             # What lies in one directory is one cache, whichever server reads it.
             paths = [
                 str(one["base_path"]) for _, one in adapters(server) if isinstance(one, dict) and "base_path" in one
@@ -104,7 +104,7 @@ def _l2(server: Process) -> Iterator[Finding]:
             yield at("drive_unbounded", place, certain=False, path=str(adapter.get("base_path", "-")))
 
 
-def _pair(setup: Setup, server: Process) -> Iterator[Finding]:
+def _pair(setup: Setup, server: Process, platform: str) -> Iterator[Finding]:
     """One engine and its server."""
     place, engine = setup.connector_at, setup.server
     assert engine is not None
@@ -119,7 +119,8 @@ def _pair(setup: Setup, server: Process) -> Iterator[Finding]:
         where = server.options.get("max-gpu-workers") or server.options.get("max-workers")
         line = where.line if where else server.line
         yield Finding("mp_workers", server.source, line, {"workers": workers, "ranks": setup.workers})
-    yield from _ipc(engine, server, bool(extra.get("lmcache.mp.isolated_ipc")))
+    if platform != "cpu":
+        yield from _ipc(engine, server, bool(extra.get("lmcache.mp.isolated_ipc")))
 
 
 def _known(process: Process, *names: str) -> bool:

@@ -35,8 +35,8 @@ def _spec(extra: dict[str, Any], place: Value) -> Iterator[Finding]:
         yield at("offloading_cpu_bytes", place, spec=spec)
     for key in extra:
         if key not in known.offloading_keys():
-            near = known.nearest(key, known.offloading_keys()) or "-"
-            yield at("unknown_offloading_key", place, name=key, nearest=near)
+            near = known.nearest(key, known.offloading_keys())
+            yield at("unknown_offloading_key", place, bool(near), name=key, nearest=near or "-")
     tiers = extra.get("secondary_tiers")
     if tiers and spec == _CPU_ONLY:
         yield at("tiers_unread", place)

@@ -125,7 +125,7 @@ FORMS = {
     ),
     "dynamo.yaml": (DYNAMO, ["bool_reads_false"]),
     "kserve.yaml": (KSERVE, ["prefix_caching_off"]),
-    "llm-d.yaml": (LLM_D, ["prefix_caching_off", "plain_server"]),
+    "llm-d.yaml": (LLM_D, ["prefix_caching_off"]),
     "values.yaml": (VALUES, ["memory_exceeded", "prefix_caching_off"]),
     "vllm.service": (UNIT, ["bool_reads_false"]),
     "Dockerfile": (DOCKERFILE, ["bool_reads_false"]),
