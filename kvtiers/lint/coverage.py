@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kvtiers.lint.findings import said
 from kvtiers.lint.given import Given, Process, Unseen
 from kvtiers.lint.rules.mp import adapters
+from kvtiers.lint.rules.room import offloaded
 from kvtiers.lint.setup import Facts, Setup, setups
 from kvtiers.lint.values import raw_text
 from kvtiers.words.message import Message
@@ -77,9 +78,11 @@ def _tiers(setup: Setup) -> Iterator[Message]:
         for name in ("remote_url", "remote_storage_plugins"):
             if name in setup.settings:
                 yield _message("tier_remote", name=name)
-    for tier in (
-        setup.extra.get("secondary_tiers") or [] if isinstance(setup.extra.get("secondary_tiers"), list) else []
-    ):
+    region = offloaded(setup)
+    if region:
+        yield _message("tier_region", size=region[1])
+    tiers = setup.extra.get("secondary_tiers")
+    for tier in tiers if isinstance(tiers, list) else []:
         if isinstance(tier, dict):
             yield _message("tier_other", name=str(tier.get("type", "-")))
 

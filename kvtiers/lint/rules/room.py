@@ -19,10 +19,10 @@ def check(setups: Sequence[Setup], given: Given, facts: Facts) -> Iterator[Findi
         if setup.server is None:
             continue
         container = setup.server.container or _machine(facts)
-        offloaded = _offloaded(setup)
-        if offloaded:
-            yield from _memory(container, *offloaded)
-            yield from _shm(container, *offloaded)
+        region = offloaded(setup)
+        if region:
+            yield from _memory(container, *region)
+            yield from _shm(container, *region)
         if setup.in_process:
             yield from _in_process(setup, container)
     for server in given.lmcache_servers:
@@ -35,7 +35,7 @@ def _machine(facts: Facts) -> Container:
     return Container("", memory, host_ipc=True)
 
 
-def _offloaded(setup: Setup) -> tuple[Value, float, int] | None:
+def offloaded(setup: Setup) -> tuple[Value, float, int] | None:
     """Where vLLM's own region is asked for, its GiB of all ranks, 1."""
     server = setup.server
     size = server.options.get("kv-offloading-size") if server else None
