@@ -64,7 +64,7 @@ class Process:
     """A ``vllm serve`` or an ``lmcache server``.
 
     ``options``: by their name without dashes; ``unseen``: where more of them may stand. ``not_exported``: variables
-    that the script sets and the process does not get. ``broken``: where its command ends before it was meant to.
+    that the script sets and the process does not get. ``broken``: where its command ends too early, and by what.
     ``by_chart``: a Helm chart writes its connector.
     """
 
@@ -77,7 +77,7 @@ class Process:
     not_exported: dict[str, Value] = field(default_factory=dict)
     versions: dict[str, Value] = field(default_factory=dict)
     container: Container | None = None
-    broken: list[tuple[Value, bool]] = field(default_factory=list)
+    broken: list[tuple[Value, str]] = field(default_factory=list)
     by_chart: bool = False
 
     def number(self, *names: str) -> int | None:

@@ -2,7 +2,7 @@
 
 import re
 
-from kvtiers.lint.given import Given, Process, Value
+from kvtiers.lint.given import Given, Value
 
 _SERVER = re.compile(r"(?:^|/)(?:vllm-openai[\w-]*|vllm-cpu[\w-]*|vllm-tpu|vllm-rocm|vllm)(?=[:@]|$)")
 # NVIDIA's tags are dates, of its own builds.
@@ -23,8 +23,3 @@ def note_versions(text: str, source: str, line: int, given: Given, versions: dic
         versions["lmcache" if is_lmcache else "vllm"] = Value(match["version"], source, line)
         if match["name"].startswith("vllm-cpu"):
             given.platform = "cpu"
-
-
-def inherit(process: Process, versions: dict[str, Value]) -> None:
-    """What was seen before a process began holds for it unless it says otherwise."""
-    process.versions = {**versions, **process.versions}

@@ -1,13 +1,14 @@
 """Command lines, in a script or alone: servers with their options and environment, and versions installed."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from kvtiers.lint.command.docker import docker_run, forwarded
 from kvtiers.lint.command.expand import Scope, expand, expand_value, here_document
 from kvtiers.lint.command.images import is_server, note_versions
 from kvtiers.lint.command.inputs import Inputs, values_of
+from kvtiers.lint.command.lines import joined
 from kvtiers.lint.command.options import read_options, spell_out
 from kvtiers.lint.command.programs import handed_script, lmcache_start, server_start, shell_script
 from kvtiers.lint.command.shell import Command, Word, parse
@@ -67,7 +68,7 @@ class Caller:
 def read_script(commands: Iterable[Command], caller: Caller) -> None:
     """Add what a script starts, with what it exports to them."""
     before = len(caller.started)
-    for command in _joined(commands):
+    for command in joined(commands):
         _step(command, caller)
     started = caller.started[before:]
     own = {name for name in caller.scope.referenced if name.removeprefix("LMCACHE_").lower() not in known.kinds()}
@@ -79,32 +80,6 @@ def read_script(commands: Iterable[Command], caller: Caller) -> None:
         ours = {name: value for name, value in caller.assigned.items() if _OURS.match(name)}
         caller.given.environment |= {**ours, **caller.environment}
         caller.given.versions |= caller.versions
-
-
-def _joined(commands: Iterable[Command]) -> Iterator[Command]:
-    """Commands as they were meant: a line that begins with an option belongs to the one above it."""
-    pending: Command | None = None
-    for command in commands:
-        blank = bool(command.words) and command.words[-1].text.isspace() and bool(command.words[-1].parts)
-        words = [word for word in command.words if not (word.text.isspace() and word.parts)]
-        if pending and words and re.match(r"--?[A-Za-z]", words[0].text) and not pending.piped:
-            line, ended_by_blank = pending.broken.pop()
-            pending.broken += [(line, ended_by_blank), (words[-1].line, blank)]
-            pending.words += words
-            pending.piped = command.piped
-            continue
-        if pending:
-            yield _closed(pending)
-        last = command.words[-1].line if command.words else 0
-        pending = replace(command, words=words, broken=[(last, blank)])
-    if pending:
-        yield _closed(pending)
-
-
-def _closed(command: Command) -> Command:
-    """Without its own end among the places where it ended too early."""
-    command.broken.pop()
-    return command
 
 
 def _note_documents(command: Command, caller: Caller) -> None:
@@ -195,11 +170,11 @@ def _builtin(name: str, words: Sequence[Word], caller: Caller) -> None:
 
 
 def _read_inner(text: str, line: int, caller: Caller) -> None:
-    for command in _joined(parse(text, line)):
+    for command in joined(parse(text, line)):
         _step(command, caller)
 
 
-def run_command(words: Sequence[Word], caller: Caller, broken: Sequence[tuple[int, bool]] = ()) -> None:
+def run_command(words: Sequence[Word], caller: Caller, broken: Sequence[tuple[int, str]] = ()) -> None:
     """One command: a server, a shell or container that starts one, or nothing to us but the versions it installs."""
     for word in words:
         note_versions(word.text, caller.source, word.line, caller.given, caller.versions)
@@ -227,7 +202,11 @@ def run_command(words: Sequence[Word], caller: Caller, broken: Sequence[tuple[in
     script = shell_script(words) or handed_script(words)
     if script is not None:
         scope = replace(caller.scope, variables={**caller.scope.variables, **values_of(environment)})
-        _read_inner(script.text, script.line, replace(caller, environment=environment, scope=scope, image_serves=False))
+        inside = replace(caller, environment=environment, scope=scope, image_serves=False)
+        before = len(caller.started)
+        _read_inner(script.text, script.line, inside)
+        if len(caller.started) == before:  # command: [sh, -c], args: [vllm, serve, …]
+            _start(words[words.index(script) :], inside, [(script.line, "argument")])
         return
     _start(words, replace(caller, environment=environment), broken)
 
@@ -264,7 +243,7 @@ def _prefix(words: Sequence[Word], caller: Caller) -> tuple[Sequence[Word], dict
     return words, environment
 
 
-def _start(words: Sequence[Word], caller: Caller, broken: Sequence[tuple[int, bool]]) -> None:
+def _start(words: Sequence[Word], caller: Caller, broken: Sequence[tuple[int, str]]) -> None:
     """Add the server that a command starts, if it does."""
     server = lmcache_start(words)
     start = server or server_start(words, caller.image_serves)
@@ -272,7 +251,7 @@ def _start(words: Sequence[Word], caller: Caller, broken: Sequence[tuple[int, bo
         return
     line = words[start - 1].line if start else (words[0].line if words else 0)
     process = _process(line, caller)
-    process.broken = [(Value("", caller.source, number), blank) for number, blank in broken]
+    process.broken = [(Value("", caller.source, number), cause) for number, cause in broken]
     read_options(words[start:], process)
     if server:
         spell_out(process, known.server_options())

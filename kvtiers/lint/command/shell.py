@@ -52,7 +52,7 @@ class Command:
     redirects: list[Word] = field(default_factory=list)
     documents: list[HereDocument] = field(default_factory=list)
     piped: bool = False  # an operator, not the line's end, ended it
-    broken: list[tuple[int, bool]] = field(default_factory=list)  # lines where it ended too early; by a blank after \\?
+    broken: list[tuple[int, str]] = field(default_factory=list)  # lines where it ended too early, and by what
 
 
 def parse(text: str, first_line: int = 1, newline_ends: bool = True) -> list[Command]:

@@ -41,8 +41,8 @@ def check(setup: Setup, given: Given) -> Iterator[Finding]:
 
 def check_command(process: Process) -> Iterator[Finding]:
     """A command that ends before it was meant to, and variables that do not reach it."""
-    for value, blank in process.broken:
-        yield at("command_ends_early", value, cause=said(f"lint.ends.{'blank' if blank else 'open'}"))
+    for value, cause in process.broken:
+        yield at("command_ends_early", value, cause=said(f"lint.ends.{cause}"))
     seed = process.environment.get("PYTHONHASHSEED")
     if seed and str(seed.value)[:1] in ("'", '"'):
         yield at("literal_quotes", seed, name="PYTHONHASHSEED")

@@ -179,6 +179,7 @@ CASES: dict[str, list[tuple[str, Facts | None, int]]] = {
         (SERVE.replace(" --kv", " \\ \n  --kv"), None, 1),
         (SERVE.replace(" --kv", " \\\n  # the cache\n  --kv"), None, 1),
         (SERVE.replace(" --kv", "\n  --kv"), None, 1),
+        (f"sh -c vllm serve m --kv-transfer-config '{GOOD_JSON}'", None, 1),
         (f"docker run vllm/vllm-openai \\ \n  --kv-transfer-config '{GOOD_JSON}'", None, 1),
     ],
     "not_exported": [
