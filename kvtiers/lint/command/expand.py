@@ -100,7 +100,8 @@ def _value(match: re.Match[str], scope: Scope) -> str | None:
     value = scope.variables.get(name)
     if operator[-1:] in ("-", "=") and (unset or value == ""):
         inner = _REFERENCE.fullmatch(other)
-        value = _value(inner, scope) if inner else None if "$" in other else other
+        # ${MORE:-} is how one asks for what may well be set elsewhere
+        value = _value(inner, scope) if inner else None if "$" in other or not other else other
         if operator[-1:] == "=":
             scope.variables[name] = value
     elif operator[-1:] == "+" and not unset and value:

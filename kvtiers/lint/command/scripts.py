@@ -138,8 +138,8 @@ def _assign(word: Word, caller: Caller, exports: bool) -> None:
         whole = expand_value(word, caller.scope)
         text = whole.text.partition("=")[2]
         name, value = match[1], Value(text, caller.source, word.line, whole.literal)
-        before = caller.scope.variables.get(name) or ""
-        caller.scope.variables[name] = (before * bool(match[2]) + text) if whole.literal else None
+        before = (caller.scope.variables.get(name) or "") if match[2] else ""
+        caller.scope.variables[name] = before + text if whole.literal else None
         if exports or name in caller.environment:
             caller.environment[name] = value
             caller.assigned.pop(name, None)

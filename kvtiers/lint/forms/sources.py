@@ -64,6 +64,8 @@ def read_sources(sources: Sequence[Source]) -> Given:
     for source, line in list(inputs.texts.values()):
         if source.name not in kinds and source.name not in inputs.used:
             _read_part(source, line, inputs, given)
+    listed = {name for name, _ in given.read}
+    given.read += [(source.name, kinds[source.name]) for source in sources if source.name not in listed]
     return given
 
 

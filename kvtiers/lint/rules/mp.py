@@ -13,6 +13,7 @@ from kvtiers.settings import known
 _RECURRENT = re.compile(
     r"Qwen3[.-](?:Next|5|6)|Nemotron-?H|Jamba|Falcon-?H1|Granite-4|Bamba|Zamba|Mamba|Kimi-Linear", re.I
 )
+_ANY = "?"  # a version that is not seen
 _LOCAL = ("localhost", "127.0.0.1")
 
 
@@ -111,7 +112,9 @@ def _pair(setup: Setup, server: Process, platform: str) -> Iterator[Finding]:
     port, extra = server.number("port"), setup.extra
     host = str(extra.get("lmcache.mp.host", "tcp://localhost")).removeprefix("tcp://")
     wanted = extra.get("lmcache.mp.port", 5555)
-    local = host in _LOCAL and "lmcache.mp.server_urls" not in extra and _known(server, "port")
+    local = (
+        host in _LOCAL and "$" not in str(wanted) and "lmcache.mp.server_urls" not in extra and _known(server, "port")
+    )
     if place and local and str(wanted) != str(port or 5555):
         yield at("mp_port", place, wanted=wanted, port=port or 5555)
     workers = server.number("max-gpu-workers") or server.number("max-workers") or 1
@@ -162,13 +165,14 @@ def _mixed(engines: Sequence[Setup]) -> Iterator[Finding]:
     for setup in engines:
         engine = setup.server
         assert engine is not None
-        model = _said(engine.options.get("served-model-name") or engine.options.get("model"))
+        model = _said(engine.options.get("model"))
         kinds = (
             _said(engine.options.get("dtype")) or "auto",
             _said(engine.options.get("kv-cache-dtype")) or "auto",
-            str(setup.versions["vllm"].value) if "vllm" in setup.versions else "?",
+            str(setup.versions["vllm"].value) if "vllm" in setup.versions else _ANY,
         )
-        if model and seen.setdefault(model, kinds) != kinds:
+        pairs = zip(seen.setdefault(model, kinds), kinds, strict=True)
+        if model and any(one != other and _ANY not in (one, other) for one, other in pairs):
             values = {"model": model, "one": ", ".join(seen[model]), "other": ", ".join(kinds)}
             yield Finding("mp_mixed", engine.source, engine.line, values)
 
