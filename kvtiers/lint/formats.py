@@ -10,6 +10,7 @@ from kvtiers import __version__
 from kvtiers.lint import Report
 from kvtiers.lint.coverage import PARTS, coverage
 from kvtiers.lint.findings import RULES, Finding
+from kvtiers.lint.given import file_of
 from kvtiers.words import text
 
 
@@ -104,7 +105,7 @@ def _sarif_rule(rule: str, language: str) -> dict[str, Any]:
 
 
 def _sarif_result(finding: Finding, index: int, language: str) -> dict[str, Any]:
-    place: dict[str, Any] = {"artifactLocation": {"uri": quote(_file(finding).replace("\\", "/"))}}
+    place: dict[str, Any] = {"artifactLocation": {"uri": quote(file_of(finding.source).replace("\\", "/"))}}
     if finding.line:
         place["region"] = {"startLine": finding.line}
     return {
@@ -122,9 +123,8 @@ def _annotation(finding: Finding, language: str) -> str:
     kind = finding.severity.value if finding.certain and finding.severity != "note" else "notice"
     line = f",line={finding.line}" if finding.line else ""
     title = _escaped(f"kvtiers {finding.id}", ":,")
-    return (
-        f"::{kind} file={_escaped(_file(finding), ':,')}{line},title={title}::{_escaped(_sentence(finding, language))}"
-    )
+    file, message = _escaped(file_of(finding.source), ":,"), _escaped(_sentence(finding, language))
+    return f"::{kind} file={file}{line},title={title}::{message}"
 
 
 def _escaped(value: str, more: str = "") -> str:
@@ -136,8 +136,3 @@ def _escaped(value: str, more: str = "") -> str:
 def _sentence(finding: Finding, language: str) -> str:
     unseen = "" if finding.certain else f"{text('severity.unseen', language, {})}: "
     return f"{unseen}{finding.what(language)} {finding.why(language)} {finding.fix(language)}"
-
-
-def _file(finding: Finding) -> str:
-    """A file that a script or ConfigMap holds lies in the file that is there."""
-    return finding.source.split(" (")[0]

@@ -103,3 +103,19 @@ class Given:
     def silent(self) -> bool:
         """Did nothing in the inputs concern vLLM or LMCache?"""
         return not (self.servers or self.lmcache_servers or self.environment or self.files or self.versions)
+
+
+def is_part(name: str) -> bool:
+    """Is it a text inside another, such as ``serve.sh (lmcache.yaml)``, which a script writes?"""
+    return name.endswith(")") and " (" in name
+
+
+def file_of(name: str) -> str:
+    """The file that is there: of a text inside another that other."""
+    return file_of(name[: name.rindex(" (")]) if is_part(name) else name
+
+
+def last_part(name: str) -> str:
+    """A path's or a text's own name, without folders or what it is inside of."""
+    inner = name[name.rindex(" (") + 2 : -1] if is_part(name) else name
+    return inner.replace("\\", "/").rsplit("/", 1)[-1]

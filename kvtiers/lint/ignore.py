@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from kvtiers.lint.findings import RULES, Finding
-from kvtiers.lint.given import Source
+from kvtiers.lint.given import Source, file_of
 
 _COMMENT = re.compile(r"#\s*kvtiers:\s*ignore(?:\[([^\]]*)\])?[ \t]*(.*)")
 
@@ -21,7 +21,7 @@ def apply_ignores(findings: Sequence[Finding], sources: Sequence[Source]) -> tup
                 continue
             for line in range(number, last + 1):
                 covered.setdefault((source.name, line), set()).update(names)
-    kept = [one for one in findings if one.id not in covered.get((one.source.split(" (")[0], one.line), ())]
+    kept = [one for one in findings if one.id not in covered.get((file_of(one.source), one.line), ())]
     return [*kept, *notes], len(findings) - len(kept)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kvtiers.json_text import read_json
-from kvtiers.lint.given import Given, Process, Unseen, Value
+from kvtiers.lint.given import Given, Process, Unseen, Value, last_part
 from kvtiers.lint.values import convert, unquoted
 from kvtiers.settings import known
 
@@ -163,8 +163,8 @@ def _setup(
 def _files_of(environment: Mapping[str, Value], given: Given) -> list[str]:
     """The lmcache.yaml that a server is told of; the only one where that can't be seen."""
     named = environment.get("LMCACHE_CONFIG_FILE")
-    last = str(named.value).rsplit("/", 1)[-1] if named and named.literal else ""
-    found = [name for name in given.files if last and re.split(r"[/(]", name.rstrip(")"))[-1] == last]
+    last = last_part(str(named.value)) if named else ""
+    found = [name for name in given.files if last_part(name) == last]
     return found[:1] or (list(given.files) if len(given.files) == 1 else [])
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kvtiers.errors import KvtiersError
-from kvtiers.lint.given import Source, Unseen, Value
+from kvtiers.lint.given import Source, Unseen, Value, last_part
 
 _ENV_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)")
 
@@ -23,11 +23,11 @@ class Inputs:
     of_maps: set[str] = field(default_factory=set)
 
     def add(self, source: Source, first_line: int = 1) -> None:
-        self.texts[_last(source.name)] = source, first_line
+        self.texts[last_part(source.name)] = source, first_line
 
     def find(self, path: str) -> tuple[Source, int] | None:
         """The text that a path names, by its last part; it is then read as what the path makes of it."""
-        found = self.texts.get(_last(path))
+        found = self.texts.get(last_part(path))
         if found:
             self.used.add(found[0].name)
         return found
@@ -78,7 +78,3 @@ def all_texts(sources: Sequence[Source]) -> Inputs:
     for source in sources:
         inputs.add(source)
     return inputs
-
-
-def _last(name: str) -> str:
-    return name.rstrip(")").replace("\\", "/").rsplit("/", 1)[-1].rsplit(" (", 1)[-1]

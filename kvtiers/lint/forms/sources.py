@@ -13,7 +13,7 @@ from kvtiers.lint.command.shell import parse
 from kvtiers.lint.forms.dockerfile import read_dockerfile
 from kvtiers.lint.forms.systemd import read_unit
 from kvtiers.lint.forms.yaml_files import note_config_maps, read_yaml
-from kvtiers.lint.given import Given, Source, Unseen
+from kvtiers.lint.given import Given, Source, Unseen, is_part
 
 _ENDINGS = {
     "yaml": (".yaml", ".yml", ".json"),
@@ -101,7 +101,7 @@ def _read(source: Source, kind: str, inputs: Inputs, given: Given, first_line: i
                 raise KvtiersError(f"line {line}: {kind} is not read: give the vLLM command and its variables")
             case _:
                 caller = Caller(source.name, inputs, given)
-                if " (" in source.name:  # written by another, and run by who knows whom
+                if is_part(source.name):  # written by another, and run by who knows whom
                     caller.unseen.append(Unseen("caller", source.name, source.name, first_line))
                 read_script(parse(source.text, first_line), caller)
         given.read.append((source.name, read_as))

@@ -8,7 +8,7 @@ from kvtiers.lint.command.vllm_config import is_vllm_config, options_in
 from kvtiers.lint.forms.charts import is_values, read_values
 from kvtiers.lint.forms.compose import read_service
 from kvtiers.lint.forms.kubernetes import note_config_map, read_object
-from kvtiers.lint.given import Given, Process, Source, Value
+from kvtiers.lint.given import Given, Process, Source, Value, is_part
 from kvtiers.lint.yaml_nodes import Node, documents
 from kvtiers.settings import known
 
@@ -74,7 +74,7 @@ def _like_settings(source: Source, keys: list[str]) -> bool:
     """Is one of them LMCache's? A file that was given by itself may have them misspelt."""
     if any(key in known.kinds() or key in known.renamed() for key in keys):
         return True
-    alone = " (" not in source.name and not source.text.lstrip().startswith("{")
+    alone = not is_part(source.name) and not source.text.lstrip().startswith("{")
     return alone and any(known.nearest(key, known.kinds()) for key in keys)
 
 

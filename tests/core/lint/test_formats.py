@@ -67,6 +67,12 @@ def test_a_file_that_a_script_writes_is_shown_in_the_script() -> None:
     assert places[0]["region"]["startLine"] == 2
 
 
+def test_brackets_in_a_files_own_name_are_part_of_it() -> None:
+    (line, _) = write(checked(BAD, "serve (1).sh"), Format.GITHUB, "en").split("\n")
+    assert "file=serve (1).sh," in line
+    assert report([Source("lmcache (2).yaml", "chunk_size: 100\n"), Source("a.sh", SERVE)]).given.files
+
+
 def test_githubs_annotations_are_one_escaped_line_each() -> None:
     lines = write(checked(BAD, "a,b/100%.sh"), Format.GITHUB, "en").split("\n")
     assert [line.split(" ")[0] for line in lines] == ["::warning", "::notice"]
