@@ -24,6 +24,7 @@ CASES = REPOSITORY / "tests" / "cases"
 DOCUMENTS = {"docs/doctor.md": "en", "docs/doctor.zh-TW.md": "zh-TW"}
 WORKS = frozenset({"works", "works_unmeasured", "little_gain"})
 ALARMS = frozenset({"error", "warning"})
+UNCERTAIN = "can't tell"
 REFUSED = 2
 
 
@@ -49,8 +50,9 @@ class Case:
     command: str
     files: tuple[Path, ...]
     source: str
-    right: str
+    right: str = ""
     want: tuple[str, ...] = ()
+    cant_tell: tuple[str, ...] = ()
     never: frozenset[str] = frozenset()
     clean: bool = False
     exit: int | None = None
@@ -74,6 +76,10 @@ class Answer:
         return frozenset(name for name, _ in self.reported)
 
     @property
+    def certain(self) -> frozenset[str]:
+        return frozenset(name for name, severity in self.reported if severity != UNCERTAIN)
+
+    @property
     def alarms(self) -> frozenset[str]:
         return frozenset(name for name, severity in self.reported if severity in ALARMS)
 
@@ -88,7 +94,8 @@ def _read(table: Path) -> Iterator[Case]:
     command = "lint" if "settings" in table.stem else "diagnose"
     for entry in tomllib.loads(table.read_text(encoding="utf-8"))["case"]:
         names = entry.pop("files", None) or [entry.pop("file")]
-        entry["want"], entry["says"] = tuple(entry.get("want", ())), tuple(entry.get("says", ()))
+        for name in ("want", "cant_tell", "says"):
+            entry[name] = tuple(entry.get(name, ()))
         entry["never"] = frozenset(entry.get("never", ()))
         yield Case(origin, command, tuple((CASES / name).resolve() for name in names), **entry)
 
@@ -127,7 +134,7 @@ def _ids(written: str) -> Iterator[tuple[str, str]]:
 
 def _said(node: Any) -> Iterator[tuple[str, str]]:
     if isinstance(node, dict) and "id" in node and "what" in node:
-        yield node["id"], node.get("severity", "")
+        yield node["id"], node.get("severity", "") if node.get("certain", True) else UNCERTAIN
     for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
         yield from _said(inner)
 
@@ -135,14 +142,14 @@ def _said(node: Any) -> Iterator[tuple[str, str]]:
 def missing(case: Case, answer: Answer) -> list[str]:
     """What must be reported and said, and is not; ``a|b`` is met by either."""
     words = answer.words.lower()
-    wanted = [want for want in case.want if not answer.ids & set(want.split("|"))]
+    wanted = [want for want in (*case.want, *case.cant_tell) if not answer.ids & set(want.split("|"))]
     return wanted + [says for says in case.says if not any(word.lower() in words for word in says.split("|"))]
 
 
 def judge(case: Case, answer: Answer) -> Verdict:
     """Wrong where something false was said, partly where something true is missing; a refusal says nothing false."""
     refused = answer.status == REFUSED and case.exit != REFUSED
-    false = case.never & answer.ids or (case.clean and answer.alarms)
+    false = case.never & answer.certain or (case.clean and answer.alarms)
     if false or (case.exit is not None and answer.status != case.exit and not refused) or answer.status < 0:
         return Verdict.WRONG
     return Verdict.PARTLY if refused or missing(case, answer) else Verdict.RIGHT

@@ -20,10 +20,9 @@ with app.setup:
 
     import marimo as mo
 
-    from kvtiers.commands.lint import show
     from kvtiers.errors import KvtiersError
-    from kvtiers.lint import Source, lint
-    from kvtiers.lint.sources import Given, read_sources
+    from kvtiers.lint import Source, report
+    from kvtiers.lint.formats import basis, show, verdict
     from kvtiers.notebook import refuse, speaker
     from kvtiers.settings.advise import files, place_notes, proof
     from kvtiers.settings.version_pairs import LMCacheMode, known_pair
@@ -204,12 +203,13 @@ def _(say):
         """
         ## Paste your own settings
 
-        A vLLM command, a script, a compose file, a `.env` or an `lmcache.yaml`. Nothing you paste leaves this page.
+        A vLLM command, a script, a compose file, a Kubernetes manifest, a `.env`, an `lmcache.yaml` and more. Nothing
+        you paste leaves this page.
         """,
         """
         ## 貼上你自己的設定
 
-        vLLM 指令、腳本、compose 檔、`.env` 或 `lmcache.yaml` 都可以。貼上的內容不會離開這個網頁。
+        vLLM 指令、腳本、compose 檔、Kubernetes manifest、`.env`、`lmcache.yaml` 等等都可以。貼上的內容不會離開這個網頁。
         """,
     )
     return
@@ -237,19 +237,20 @@ def _(LANGUAGE, pasted, say):
         "這段文字裡沒有 vLLM 指令，也沒有環境變數或 LMCache 的設定。",
     )
     try:
-        text = [Source(say("paste", "貼上的內容"), pasted.value)]
-        mo.stop(read_sources(text) == Given(), mo.callout(nothing, kind="danger"))
-        findings = lint(text)
+        checked = report([Source(say("paste", "貼上的內容"), pasted.value)])
+        mo.stop(checked.given.silent, mo.callout(nothing, kind="danger"))
     except KvtiersError as error:
         refuse(say, "These settings can't be read. What is wrong:", "這些設定讀不懂。問題是：", error)
 
     def card(finding):
-        kind = {"error": "danger", "warning": "warn", "note": "info"}[finding.severity]
+        kind = {"error": "danger", "warning": "warn"}.get(finding.label, "info")
         head, *rest = escape(show(finding, LANGUAGE)).split("\n")
         return mo.callout(mo.Html("<br>".join([f"<strong>{head}</strong>", *rest])), kind=kind)
 
-    clean = mo.callout(doctor_text("lint.clean", LANGUAGE, {}), kind="success")
-    mo.vstack([*map(card, findings)] or [clean])
+    clean = mo.callout(verdict(LANGUAGE), kind="success")
+    rests_on = mo.Html("<br>".join(escape(basis(checked, LANGUAGE)).split("\n")))
+    findings = checked.findings
+    mo.vstack([*([clean] if checked.clean else []), *map(card, findings), rests_on])
     return (findings,)
 
 

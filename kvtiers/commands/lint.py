@@ -1,76 +1,128 @@
 """``kvtiers lint FILE…``: what is wrong with a vLLM command, LMCache's settings, or the files that hold them."""
 
 import argparse
-import json
+import os
 import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 from kvtiers.commands.arguments import language_argument, stdin_once
 from kvtiers.errors import KvtiersError
-from kvtiers.lint import Facts, Finding, Source, lint
-from kvtiers.lint.given import Given
-from kvtiers.lint.sources import read_sources
+from kvtiers.lint import Facts, Source, report
+from kvtiers.lint.findings import RULES
+from kvtiers.lint.formats import Format, explain, write
+from kvtiers.lint.forms.sources import read_sources
 from kvtiers.model import kv_spec, read_config
+from kvtiers.model.layers import LayerKind
 from kvtiers.units import positive
-from kvtiers.words import labelled, text
 
 _LARGEST_BYTES = 2_000_000
+_IN_FOLDERS = (".yaml", ".yml", ".json", ".sh", ".bash", ".env", ".service", "dockerfile", "containerfile")
+_FORMS = (
+    "it reads shell, .env, docker run, compose, Kubernetes (KServe, LWS, Dynamo), vLLM production-stack's values, "
+    "Dockerfile, systemd, vLLM's config.yaml and lmcache.yaml"
+)
 Number = TypeVar("Number", int, float)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="script, command, .env, compose file, lmcache.yaml; - reads a text"
+        "files", nargs="*", metavar="FILE", help=f"one deployment: files, or its folder; {_FORMS}; - reads a text"
     )
     parser.add_argument("--prefix-tokens", type=int, metavar="N", help="your longest prefix, to judge buffer and chunk")
-    parser.add_argument("--config", metavar="CONFIG", help="the model's config.json, to judge the buffer")
+    parser.add_argument(
+        "--config", metavar="CONFIG", help="the model's config.json, to judge the buffer and the connector"
+    )
     parser.add_argument("--drive-free-gib", type=float, metavar="GIB", help="free space on the drive of local_disk")
+    parser.add_argument(
+        "--memory-gib", type=float, metavar="GIB", help="the machine's RAM, for what runs in no container"
+    )
     parser.add_argument("--mounts", metavar="FILE", help="the server's /proc/mounts, to see which drive")
+    parser.add_argument("--format", type=Format, choices=list(Format), default=Format.TEXT, help="of the findings")
+    parser.add_argument("--json", action="store_const", dest="format", const=Format.JSON, help="--format json")
+    parser.add_argument("--explain", metavar="RULE", choices=sorted(RULES), help="what a rule looks for, and why")
     language_argument(parser)
-    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
-    """The output, and 1 when there are findings."""
+    """The output, and 1 when something is to be put right: what nobody can tell is said, and is no fault."""
+    if options.explain:
+        return explain(options.explain, options.language), 0
+    if not options.files:
+        raise KvtiersError("give the files of a deployment, its folder, or - for standard input")
     stdin_once([*options.files, options.mounts])
+    spec = kv_spec(read_config(options.config)) if options.config else None
     facts = Facts(
         prefix_tokens=_given("--prefix-tokens", options.prefix_tokens),
-        kv_bytes_per_token=kv_spec(read_config(options.config)).bytes_per_token if options.config else None,
+        kv_bytes_per_token=spec.bytes_per_token if spec else None,
         drive_gib=_given("--drive-free-gib", options.drive_free_gib),
+        memory_gib=_given("--memory-gib", options.memory_gib),
+        recurrent=any(layer.kind is LayerKind.STATE for layer in spec.layers) if spec else None,
         mounts=_read(options.mounts) if options.mounts else "",
     )
-    sources = [Source("stdin" if name == "-" else name, _read(name)) for name in options.files]
-    silent = [source.name for source in sources if read_sources([source]) == Given()]
-    if silent:
+    sources, skipped = _sources(options.files)
+    checked = report(sources, facts)
+    checked.given.skipped += skipped
+    return write(checked, options.format, options.language), 0 if checked.clean else 1
+
+
+def _sources(names: Sequence[str]) -> tuple[list[Source], list[tuple[str, str]]]:
+    """The texts to read: each file that was named, and of a folder what concerns vLLM or LMCache."""
+    sources: list[Source] = []
+    skipped: list[tuple[str, str]] = []
+    for name in names:
+        if name != "-" and Path(name).is_dir():
+            inside, refused = _folder(Path(name))
+            sources += inside
+            skipped += refused
+            continue
+        sources.append(Source("stdin" if name == "-" else name, _read(name)))
+    silent = [source.name for source in sources if source.name in (*names, "stdin") and _says_nothing(source, sources)]
+    if silent or read_sources(sources).silent:
         raise KvtiersError(
-            f"no vLLM command, no variable and no LMCache setting in {', '.join(silent)}: it reads shell, .env, "
-            "compose, Kubernetes and lmcache.yaml"
+            f"no vLLM command, no variable and no LMCache setting in {', '.join(silent or names)}: {_FORMS}"
         )
-    findings = lint(sources, facts)
-    if options.json:
-        output = json.dumps([finding.to_json(options.language) for finding in findings], indent=2, ensure_ascii=False)
-    else:
-        output = "\n\n".join(show(finding, options.language) for finding in findings) or text(
-            "lint.clean", options.language, {}
-        )
-    return output, 1 if findings else 0
+    return sources, skipped
+
+
+def _says_nothing(source: Source, sources: Sequence[Source]) -> bool:
+    """Neither by itself nor to the others."""
+    if not read_sources([source]).silent:
+        return False
+    whole, without = read_sources(sources), read_sources([one for one in sources if one is not source])
+    return replace(whole, read=[]) == replace(without, read=[])
+
+
+def _folder(folder: Path) -> tuple[list[Source], list[tuple[str, str]]]:
+    """What is read of a folder, and what is not, with the reason."""
+    sources: list[Source] = []
+    skipped: list[tuple[str, str]] = []
+    for path in _below(folder):
+        try:
+            source = Source(str(path), _read(str(path)))
+            read_sources([source])
+        except KvtiersError as error:
+            skipped.append((str(path), str(error).removeprefix(f"{path}, ")))
+        else:
+            sources.append(source)
+    return sources, skipped
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Files by what their names promise, hidden folders left out."""
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "node_modules")
+        for name in sorted(files):
+            if name.lower().endswith(_IN_FOLDERS):
+                yield Path(place, name)
 
 
 def _given(name: str, value: Number | None) -> Number | None:
     if value is not None:
         positive(name, value)
     return value
-
-
-def show(finding: Finding, language: str) -> str:
-    at = {"source": finding.source, "line": finding.line}
-    where = text("lint.at", language, at) if finding.line else finding.source
-    severity = text(f"severity.{finding.severity}", language, {})
-    head = labelled(where, labelled(severity, f"{finding.what(language)} [{finding.id}]", language), language)
-    parts = {"why": finding.why(language), "fix": finding.fix(language), "lesson": finding.lesson}
-    rows = [labelled(text(f"lint.{name}", language, {}), part, language) for name, part in parts.items()]
-    return "\n  ".join([head, *rows])
 
 
 def _read(name: str) -> str:

@@ -3,10 +3,12 @@
 import argparse
 import json
 from collections.abc import Iterable
+from dataclasses import asdict, replace
 from itertools import groupby
 from typing import Any
 
 from kvtiers.model import KV_DTYPES, KvSpec, LayerSpec, Reservation, VllmOptions, kv_spec, read_config, reserve
+from kvtiers.model.vllm import BATCHED_TOKENS
 from kvtiers.units import format_bytes
 from kvtiers.words.message import Message
 
@@ -73,6 +75,11 @@ def size(
         "rank_reserved_bytes": reservation.rank_reserved_bytes(context_tokens, users),
         "engine": reservation.engine,
         "engine_rule": reservation.rule,
+        "engine_settings": asdict(reservation.options),
+        "reserved_bytes_by_batched_tokens": {
+            str(tokens): _batching(reservation, tokens).reserved_bytes(context_tokens, users)
+            for tokens in BATCHED_TOKENS
+        },
         "hit_granularity_tokens": reservation.hit_granularity_tokens,
         "smallest_engine_hit_tokens": reservation.smallest_hit_tokens(),
         "smallest_tier_hit_tokens": reservation.smallest_hit_tokens(chunk_tokens),
@@ -80,6 +87,11 @@ def size(
         "config_keys": list(spec.config_keys),
         "warnings": [warning.text() for warning in warnings],
     }
+
+
+def _batching(reservation: Reservation, tokens: int) -> Reservation:
+    """The same with another ``--max-num-batched-tokens``, which windowed layers alone depend on."""
+    return replace(reservation, options=replace(reservation.options, max_num_batched_tokens=tokens))
 
 
 def _layer(layer: LayerSpec) -> dict[str, Any]:
@@ -105,6 +117,7 @@ def _text(spec: KvSpec, numbers: dict[str, Any]) -> str:
         (f"reserved by {numbers['engine']}", _bytes(numbers["reserved_bytes"])),
         ("  on the fullest rank", _bytes(numbers["rank_reserved_bytes"])),
         ("  rule", numbers["engine_rule"]),
+        *_assumed(numbers),
         ("shortest prefix that can hit", f"{numbers['smallest_engine_hit_tokens']:,} tokens in the engine's own cache"),
         ("", f"{numbers['smallest_tier_hit_tokens']:,} in a tier with this chunk size"),
     ]
@@ -113,6 +126,21 @@ def _text(spec: KvSpec, numbers: dict[str, Any]) -> str:
     lines += ["", "layers", *_layer_lines(spec.layers)]
     lines += [f"warning: {warning}" for warning in numbers["warnings"]]
     return "\n".join(lines)
+
+
+def _assumed(numbers: dict[str, Any]) -> Iterable[tuple[str, str]]:
+    """The engine's settings that the reservation rests on; where they matter, what others make of it."""
+    settings = numbers["engine_settings"]
+    tokens, batches = settings["max_num_batched_tokens"], settings["concurrent_batches"]
+    yield (
+        "  with",
+        f"--block-size {settings['block_size']}, --max-num-batched-tokens {tokens:,}, {batches} batches at once",
+    )
+    others = numbers["reserved_bytes_by_batched_tokens"]
+    if len(set(others.values())) > 1:
+        for other, from_gib in BATCHED_TOKENS.items():
+            card = f"the default from {from_gib} GiB of GPU memory" if from_gib else "the default on smaller GPUs"
+            yield f"  with {other:,} batched tokens", f"{_bytes(others[str(other)])}: {card}"
 
 
 def _layer_lines(layers: Iterable[LayerSpec]) -> Iterable[str]:

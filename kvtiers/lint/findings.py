@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from kvtiers.lint.given import Value
 from kvtiers.tables import read_table
-from kvtiers.words import text, values_in
+from kvtiers.words import LANGUAGES, text, values_in
 
 
 class Severity(StrEnum):
@@ -23,17 +24,24 @@ RULES: dict[str, dict[str, Any]] = read_table("lint/rules.toml")
 class Finding:
     """One thing to put right, at ``line`` of ``source`` (counted from 1; 0: the input as a whole).
 
-    ``what`` is wrong, ``why`` it matters and what to do (``fix``), each a sentence or two.
+    ``what`` is wrong, ``why`` it matters and what to do (``fix``), each a sentence or two. Not ``certain``: what
+    decides it was not given, so it may well be right.
     """
 
     id: str
     source: str
     line: int
     values: dict[str, Any] = field(default_factory=dict)
+    certain: bool = True
 
     @property
     def severity(self) -> Severity:
         return Severity(RULES[self.id]["severity"])
+
+    @property
+    def label(self) -> str:
+        """Its severity, or that nobody can tell: an id of words."""
+        return self.severity.value if self.certain else "unseen"
 
     @property
     def lesson(self) -> str:
@@ -54,6 +62,7 @@ class Finding:
         return {
             "id": self.id,
             "severity": self.severity.value,
+            "certain": self.certain,
             "source": self.source,
             "line": self.line,
             "values": values_in(language, self.values),
@@ -62,3 +71,13 @@ class Finding:
             "fix": self.fix(language),
             "lesson": self.lesson,
         }
+
+
+def at(rule: str, value: Value, certain: bool = True, **values: Any) -> Finding:
+    """A finding where ``value`` is written."""
+    return Finding(rule, value.source, value.line, values, certain)
+
+
+def said(key: str) -> dict[str, str]:
+    """A phrase for a finding's values, in each language."""
+    return {language: text(key, language, {}) for language in LANGUAGES}

@@ -1,6 +1,5 @@
 """What is given: texts to check, and what they say of one deployment."""
 
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +14,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Value:
-    """A setting, variable or option as written. ``literal``: not filled in by a variable we cannot see."""
+    """A setting, variable or option as written. ``literal``: not filled in by something we cannot see."""
 
     value: Any
     source: str
@@ -23,36 +22,100 @@ class Value:
     literal: bool = True
 
 
+@dataclass(frozen=True)
+class Unseen:
+    """Something that decides and was not given. ``kind``: of the words; ``name``: as it is written."""
+
+    kind: str
+    name: str
+    source: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A volume at ``path``. ``memory``: it lies in RAM; ``size_gib`` None: not said."""
+
+    path: str
+    size_gib: float | None = None
+    memory: bool = False
+
+
 @dataclass
-class ServeCommand:
-    """One ``vllm serve``: options by their name without dashes, its environment; ``published``: compose's ports."""
+class Container:
+    """What a process runs in. Sizes in GiB, None where not said; ``group``: whose IPC namespace and /dev/shm it has."""
+
+    group: str
+    memory: Value | None = None
+    shm: Value | None = None
+    host_network: bool = False
+    host_ipc: bool = False
+    published: list[str] = field(default_factory=list)
+    mounts: list[Mount] | None = None  # None: not to be seen
+
+    def mount_of(self, path: str) -> Mount | None:
+        """The volume that holds ``path``."""
+        inside = [mount for mount in self.mounts or [] if (path + "/").startswith(mount.path.rstrip("/") + "/")]
+        return max(inside, key=lambda mount: len(mount.path), default=None)
+
+
+@dataclass
+class Process:
+    """A ``vllm serve`` or an ``lmcache server``.
+
+    ``options``: by their name without dashes; ``unseen``: where more of them may stand. ``not_exported``: variables
+    that the script sets and the process does not get. ``broken``: where its command ends too early, and by what.
+    ``by_chart``: a Helm chart writes its connector.
+    """
 
     source: str
     line: int
     options: dict[str, Value] = field(default_factory=dict)
+    unseen: list[Unseen] = field(default_factory=list)
     environment: dict[str, Value] = field(default_factory=dict)
-    published: list[str] | None = None
+    environment_unseen: list[Unseen] = field(default_factory=list)
+    not_exported: dict[str, Value] = field(default_factory=dict)
+    versions: dict[str, Value] = field(default_factory=dict)
+    container: Container | None = None
+    broken: list[tuple[Value, str]] = field(default_factory=list)
+    by_chart: bool = False
+
+    def number(self, *names: str) -> int | None:
+        """An option that is a whole number, by the first of its names that is given; None where it can't be seen."""
+        option = next((self.options[name] for name in names if name in self.options), None)
+        return int(option.value) if option and option.literal and str(option.value).isdecimal() else None
 
 
 @dataclass
 class Given:
     """Everything the inputs said."""
 
-    servers: list[ServeCommand] = field(default_factory=list)
+    servers: list[Process] = field(default_factory=list)
+    lmcache_servers: list[Process] = field(default_factory=list)
     environment: dict[str, Value] = field(default_factory=dict)  # outside any server: .env files, exports alone
-    files: list[dict[str, Value]] = field(default_factory=list)  # each lmcache.yaml
+    files: dict[str, dict[str, Value]] = field(default_factory=dict)  # lmcache.yaml by its name
     versions: dict[str, Value] = field(default_factory=dict)
     platform: str = ""  # cpu, where vLLM's package or image says so
-    lmcache_server: bool = False
+    read: list[tuple[str, str]] = field(default_factory=list)  # each text and its kind
+    skipped: list[tuple[str, str]] = field(default_factory=list)  # each text not read, and why
+
+    @property
+    def silent(self) -> bool:
+        """Did nothing in the inputs concern vLLM or LMCache?"""
+        return not (self.servers or self.lmcache_servers or self.environment or self.files or self.versions)
 
 
-def read_json(text: Any) -> Any:
-    """What ``text`` holds.
+def is_part(name: str) -> bool:
+    """Is it a text inside another, such as ``serve.sh (lmcache.yaml)``, which a script writes?"""
+    return name.endswith(")") and " (" in name
 
-    Raises:
-        ValueError: where that is no JSON, or nested too deeply.
-    """
-    try:
-        return json.loads(text)
-    except (TypeError, RecursionError) as error:
-        raise ValueError(str(error)) from None
+
+def file_of(name: str) -> str:
+    """The file that is there: of a text inside another that other."""
+    return file_of(name[: name.rindex(" (")]) if is_part(name) else name
+
+
+def last_part(name: str) -> str:
+    """A path's or a text's own name, without folders or what it is inside of."""
+    inner = name[name.rindex(" (") + 2 : -1] if is_part(name) else name
+    return inner.replace("\\", "/").rsplit("/", 1)[-1]

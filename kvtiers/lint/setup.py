@@ -1,11 +1,13 @@
-"""One deployment as its engine will see it: every setting once, from the place that wins."""
+"""One server as its engine will see it: every setting once, from the place that wins; and what was not to be seen."""
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kvtiers.lint.given import Given, ServeCommand, Value, read_json
-from kvtiers.lint.yaml_nodes import Node
+from kvtiers.json_text import read_json
+from kvtiers.lint.given import Given, Process, Unseen, Value, last_part
+from kvtiers.lint.values import convert, unquoted
 from kvtiers.settings import known
 
 # As LMCache 0.5.6 has them, for the settings the rules look at.
@@ -23,23 +25,34 @@ DEFAULTS: dict[str, Any] = {
     "enable_controller": False,
     "extra_config": None,
 }
+_KNOWN = {"vllm": "0.32", "lmcache": "0.5"}
+_IN_PROCESS = re.compile(r"LMCache(?!MP)")
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What no configuration says, from whoever asks. Tokens; GiB; ``mounts``: the server's /proc/mounts."""
+    """What no configuration says, from whoever asks. Tokens; GiB; ``mounts``: the server's /proc/mounts.
+
+    ``recurrent``: has the model state layers? ``memory_gib``: of the machine, for what runs in no container.
+    """
 
     prefix_tokens: int | None = None
     kv_bytes_per_token: float | None = None
     drive_gib: float | None = None
+    memory_gib: float | None = None
+    recurrent: bool | None = None
     mounts: str = ""
 
 
 @dataclass
 class Setup:
-    """A server (None: settings alone were given) with LMCache's settings in force."""
+    """A server (None: settings alone were given) with LMCache's settings in force.
 
-    server: ServeCommand | None
+    ``connector``: the value of ``--kv-transfer-config``, as far as it can be read; ``connector_error``: why no further.
+    ``unseen``: where more settings may stand.
+    """
+
+    server: Process | None
     settings: dict[str, Value]
     environment: Mapping[str, Value]
     in_file: dict[str, Value]
@@ -47,6 +60,9 @@ class Setup:
     connector: dict[str, Any] | None = None
     connector_at: Value | None = None
     connector_error: str | None = None
+    quoted: bool = False
+    unseen: list[Unseen] = field(default_factory=list)
+    versions: Mapping[str, Value] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
 
     @property
@@ -55,14 +71,49 @@ class Setup:
         return bool(self.settings) or "LMCACHE_CONFIG_FILE" in self.environment
 
     @property
+    def connectors(self) -> list[dict[str, Any]]:
+        """The connector, or those that MultiConnector holds."""
+        inner = self.extra.get("connectors") if self.connector_name == "MultiConnector" else None
+        listed = [one for one in inner if isinstance(one, dict)] if isinstance(inner, list) else []
+        return listed or ([self.connector] if self.connector else [])
+
+    @property
+    def connector_names(self) -> list[str]:
+        """Their names; none where they cannot be read."""
+        return [str(one.get("kv_connector") or "") for one in self.connectors]
+
+    @property
     def connector_name(self) -> str:
         """The KV connector's name; empty where there is none or it cannot be read."""
         return str((self.connector or {}).get("kv_connector") or "")
 
     @property
+    def extra(self) -> dict[str, Any]:
+        """``kv_connector_extra_config``."""
+        extra = (self.connector or {}).get("kv_connector_extra_config")
+        return extra if isinstance(extra, dict) else {}
+
+    @property
     def in_process(self) -> bool:
         """Does LMCache run inside the engine, as far as is known?"""
-        return self.has_settings and self.connector_name not in ("LMCacheMPConnector", "OffloadingConnector")
+        return self.has_settings and (not self.connector_names or any(map(_IN_PROCESS.match, self.connector_names)))
+
+    @property
+    def workers(self) -> int:
+        """Ranks on one node, each with an LMCache of its own; 1 where that can't be seen."""
+        server = self.server
+        if server is None:
+            return 1
+        sizes = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size")
+        total = 1
+        for name in sizes:
+            total *= max(1, server.number(name) or 1)
+        return max(1, total // max(1, server.number("nnodes") or 1))
+
+    def knows(self, package: str) -> bool:
+        """Is the version that is seen, if any, the one whose names stand in the tables?"""
+        version = str(self.versions[package].value) if package in self.versions else ""
+        return not version or f"{version}.".startswith(f"{_KNOWN[package]}.")
 
     def get(self, name: str) -> Any:
         """The setting as LMCache reads it; its default where it is not set or cannot be read."""
@@ -74,21 +125,56 @@ class Setup:
             return None
 
     def known_value(self, name: str) -> bool:
-        """Is the setting unset, or set to something we can see?"""
-        return name not in self.settings or self.settings[name].literal
+        """Is the setting set to something we can see, or surely unset?"""
+        return self.settings[name].literal if name in self.settings else not self.unseen
 
 
 def setups(given: Given, facts: Facts) -> Iterator[Setup]:
-    """One for each server; one for the settings alone where there is no server."""
-    in_file = {name: value for file in given.files for name, value in file.items()}
-    servers: list[ServeCommand | None] = [*given.servers] or [None]
-    for server in servers:
-        environment = {**given.environment, **(server.environment if server else {})}
-        in_environment = _settings_of(environment)
-        setup = Setup(server, {**in_file, **in_environment}, environment, in_file, in_environment, facts=facts)
-        if server:
-            _connect(setup, server)
+    """One for each server, and for each lmcache.yaml that none of them reads; one for variables alone."""
+    used: set[str] = set()
+    for server in given.servers:
+        outside = {} if server.container else given.environment
+        environment = {**outside, **server.not_exported, **server.environment}
+        names = _files_of(environment, given)
+        used |= set(names)
+        setup = _setup(server, environment, given, names, facts)
+        setup.unseen = [*server.environment_unseen, *_file_unseen(environment, names, given)]
+        setup.versions = {**given.versions, **server.versions}
+        _connect(setup, server)
         yield setup
+    alone = [[name] for name in given.files if name not in used]
+    if not given.servers and not given.files and given.environment:
+        alone = [[]]
+    for names in alone:
+        outside = {} if given.servers else given.environment
+        setup = _setup(None, outside, given, names, facts)
+        setup.unseen = _file_unseen(outside, names, given)
+        yield setup
+
+
+def _setup(
+    server: Process | None, environment: Mapping[str, Value], given: Given, names: list[str], facts: Facts
+) -> Setup:
+    in_file = {key: value for name in names for key, value in given.files[name].items()}
+    in_environment = _settings_of(environment)
+    return Setup(server, {**in_file, **in_environment}, environment, in_file, in_environment, facts=facts)
+
+
+def _files_of(environment: Mapping[str, Value], given: Given) -> list[str]:
+    """The lmcache.yaml that a server is told of; the only one where that can't be seen."""
+    named = environment.get("LMCACHE_CONFIG_FILE")
+    last = last_part(str(named.value)) if named else ""
+    found = [name for name in given.files if last_part(name) == last]
+    return found[:1] or (list(given.files) if len(given.files) == 1 else [])
+
+
+def _file_unseen(environment: Mapping[str, Value], names: list[str], given: Given) -> list[Unseen]:
+    named = environment.get("LMCACHE_CONFIG_FILE")
+    if names or (named is None and not given.files):
+        return []
+    if named is None:
+        return [Unseen("which_file", ", ".join(given.files), next(iter(given.files)), 1)]
+    return [Unseen("settings_file", str(named.value), named.source, named.line)]
 
 
 def _settings_of(environment: Mapping[str, Value]) -> dict[str, Value]:
@@ -101,91 +187,57 @@ def _settings_of(environment: Mapping[str, Value]) -> dict[str, Value]:
     return settings
 
 
-def convert(name: str, value: Any) -> Any:
-    """A setting's value as LMCache converts it.
-
-    Raises:
-        ValueError: where LMCache logs that it failed, and goes on without.
-    """
-    if isinstance(value, Node):
-        value = value.plain()
-    if isinstance(value, str):
-        value = _unquoted(value)
-    if value is None:
-        return None
-    return _CONVERTERS.get(known.kinds().get(name, ""), str)(value)
-
-
-def _bool(value: Any) -> bool:
-    return value if isinstance(value, bool) else str(value).strip().lower() in ("true", "1")
-
-
-def _number(kind: type) -> Callable[[Any], Any]:
-    def converted(value: Any) -> Any:
-        try:
-            return kind(value)
-        except (TypeError, OverflowError) as error:
-            raise ValueError(str(error)) from None
-
-    return converted
-
-
-def _path(value: Any) -> str | None:
-    parts = [part.strip() for part in str(value).split(",") if part.strip()]
-    return ",".join(part.removeprefix("file://") for part in parts) or None
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [part.strip() for part in str(value).split(",") if part.strip()]
-
-
-def _json(value: Any) -> Any:
-    return value if isinstance(value, dict) else read_json(value) if value else None
-
-
-_CONVERTERS: dict[str, Callable[[Any], Any]] = {
-    "bool": _bool,
-    "int": _number(int),
-    "float": _number(float),
-    "path": _path,
-    "list": _list,
-    "json": _json,
-}
-
-
-def raw_text(value: Value) -> str:
-    """A setting as it was written, without quotes around it."""
-    plain = value.value.plain() if isinstance(value.value, Node) else value.value
-    return _unquoted(str(plain)) if plain is not None else ""
-
-
-def _unquoted(text: str) -> str:
-    text = text.strip()
-    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
-
-
-def _connect(setup: Setup, server: ServeCommand) -> None:
+def _connect(setup: Setup, server: Process) -> None:
     option = server.options.get("kv-transfer-config")
     if option is None:
-        backend = server.options.get("kv-offloading-backend")
-        if "kv-offloading-size" in server.options:
-            name = "LMCacheMPConnector" if backend and backend.value == "lmcache" else "OffloadingConnector"
-            setup.connector = {"kv_connector": name, "kv_role": "kv_both", "shortcut": True}
+        setup.connector = _shortcut(server)
         return
     setup.connector_at = option
-    if not option.literal:
+    text = str(option.value)
+    setup.quoted = unquoted(text).startswith("{") and unquoted(text) != text.strip()
+    text = unquoted(text)
+    try:
+        config = read_json(text)
+    except ValueError as error:
+        setup.connector_error = str(error).split(":", maxsplit=1)[0] if option.literal else ""
+        config = _readable(text)
+    if not isinstance(config, dict):
+        setup.connector_error = "not an object" if option.literal else ""
+        return
+    if not (option.literal or config.get("kv_connector")) or "$" in str(config.get("kv_connector")):
         setup.connector_error = ""
         return
-    try:
-        config = read_json(str(option.value))
-    except ValueError as error:
-        setup.connector_error = str(error).split(":", maxsplit=1)[0]
-        return
-    if not isinstance(config, dict):
-        setup.connector_error = "not an object"
-        return
-    setup.connector = config
+    setup.connector = _with_size(config, server)
+    for connector in setup.connectors:
+        extra = connector.get("kv_connector_extra_config")
+        for key, value in extra.items() if isinstance(extra, dict) else ():
+            if key.startswith("lmcache.") and not key.startswith("lmcache.mp."):
+                setup.settings[key.removeprefix("lmcache.")] = Value(value, option.source, option.line)
+
+
+def _shortcut(server: Process) -> dict[str, Any] | None:
+    """What ``--kv-offloading-size``, or Dynamo's ``--connector``, stands for."""
+    backend, dynamo = server.options.get("kv-offloading-backend"), server.options.get("connector")
+    name = ""
+    if "kv-offloading-size" in server.options:
+        name = "LMCacheMPConnector" if backend and backend.value == "lmcache" else "OffloadingConnector"
+    elif dynamo and dynamo.value == "lmcache":
+        name = "LMCacheConnectorV1"
+    return {"kv_connector": name, "kv_role": "kv_both", "shortcut": True} if name else None
+
+
+def _with_size(config: dict[str, Any], server: Process) -> dict[str, Any]:
+    """``--kv-offloading-size`` beside ``--kv-transfer-config`` fills in connector, role and size."""
+    named, size = _shortcut(server), server.options.get("kv-offloading-size")
+    if named is None or size is None:
+        return config
     extra = config.get("kv_connector_extra_config")
-    for key, value in extra.items() if isinstance(extra, dict) else ():
-        if key.startswith("lmcache.") and not key.startswith("lmcache.mp."):
-            setup.settings[key.removeprefix("lmcache.")] = Value(value, option.source, option.line)
+    sized = {**(extra if isinstance(extra, dict) else {}), "cpu_bytes_to_use": f"{size.value} GiB"}
+    return {**config, "kv_connector": named["kv_connector"], "kv_role": "kv_both", "kv_connector_extra_config": sized}
+
+
+def _readable(text: str) -> dict[str, str]:
+    """Name and role out of what is no JSON, so that one fault does not hide another."""
+    connector = re.search(r"kv_connector['\"]?\s*[:=]\s*['\"]?(\w*Connector\w*)", text)
+    role = re.search(r"kv_role['\"]?\s*[:=]\s*['\"]?(kv_\w+)", text)
+    return {name: match[1] for name, match in (("kv_connector", connector), ("kv_role", role)) if match}

@@ -1,11 +1,11 @@
 """Reading config.json: the text model inside it, its numbers by any of their names, and errors that name the key."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from kvtiers.errors import KvtiersError
+from kvtiers.json_text import read_json
 from kvtiers.model.families import FAMILIES, FIELDS, Family
 from kvtiers.words.message import Message
 
@@ -22,7 +22,7 @@ def parse_config(text: str) -> dict[str, Any]:
         KvtiersError: when it is not a JSON object.
     """
     try:
-        config = json.loads(text)
+        config = read_json(text)
     except ValueError as error:
         raise KvtiersError(f"config.json is not valid JSON: {error}") from error
     if not isinstance(config, dict):

@@ -33,6 +33,9 @@ _NOT_SERVED_TYPES = frozenset(
     }
 )
 
+# The server's --max-num-batched-tokens, by the GPU's memory in GiB from which it holds.
+BATCHED_TOKENS = {2048: 0, 8192: 70, 16384: 160}
+
 # KV types of other engines.
 _FOREIGN_KV_DTYPES = frozenset({"int8", "q8_0", "q4_0", "q4_1"})
 

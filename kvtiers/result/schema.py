@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kvtiers.errors import KvtiersError
+from kvtiers.json_text import read_json
 from kvtiers.ledger.tiers import Tier
 from kvtiers.result.evidence import Evidence, contradictions
 from kvtiers.result.records import from_json, to_json
@@ -288,7 +289,7 @@ def dump(record: Result | Reported) -> str:
 
 def _parse(text: str) -> dict[str, object]:
     try:
-        data = json.loads(text)
+        data = read_json(text)
     except ValueError as error:
         raise KvtiersError(f"not valid JSON: {error}") from error
     if not isinstance(data, dict):

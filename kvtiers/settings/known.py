@@ -53,6 +53,27 @@ def connectors() -> frozenset[str]:
     return frozenset(_tables()["vllm"]["connectors"])
 
 
+def offloading_keys() -> frozenset[str]:
+    """What OffloadingConnector looks up in kv_connector_extra_config."""
+    return frozenset(_tables()["vllm"]["offloading"]["keys"])
+
+
+def offloading_tiers() -> dict[str, tuple[list[str], list[str]]]:
+    """Secondary tier -> the keys it requires, and the optional ones; none of either: any."""
+    table = _tables()["vllm"]["offloading"]
+    return {tier: (keys, table["optional"][tier]) for tier, keys in table["required"].items()}
+
+
+def l2_adapters() -> frozenset[str]:
+    """Types of an LMCache server's L2 adapter."""
+    return frozenset(_tables()["l2"]["adapters"])
+
+
+def server_options() -> frozenset[str]:
+    """Options of ``lmcache server``, without dashes."""
+    return frozenset(_tables()["server"]["options"])
+
+
 def nearest(name: str, candidates: Iterable[str]) -> str:
     """The known name most like ``name``; empty where none is."""
     return next(iter(difflib.get_close_matches(name, sorted(candidates), n=1, cutoff=0.6)), "")

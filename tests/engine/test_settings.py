@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from kvtiers.lint.setup import DEFAULTS, convert
+from kvtiers.lint.setup import DEFAULTS
+from kvtiers.lint.values import convert
 from kvtiers.lint.yaml_nodes import documents
 from kvtiers.settings import known
 from kvtiers.settings.mp import Bucket, Drive, MPMode, Redis, Transfer, server_command
@@ -87,6 +88,25 @@ def test_old_names_and_defaults_are_lmcaches(engine: dict[str, dict[str, Any]]) 
 
 def test_connectors_are_those_vllm_registers(engine: dict[str, dict[str, Any]]) -> None:
     assert known.connectors() == set(engine["definitions"]["connectors"])
+
+
+def test_offloadings_keys_and_tiers_are_those_vllm_looks_up(engine: dict[str, dict[str, Any]]) -> None:
+    said = engine["definitions"]
+    tiers = {name: [*map(list, keys)] for name, keys in known.offloading_tiers().items()}
+    assert set(tiers) == set(said["tiers"])
+    assert {name: tiers[name] for name, keys in said["tiers"].items() if keys} == {
+        name: keys for name, keys in said["tiers"].items() if keys
+    }
+    assert set(said["offloading_keys"]) <= known.offloading_keys()
+
+
+def test_l2_adapters_are_those_lmcache_registers(engine: dict[str, dict[str, Any]]) -> None:
+    assert known.l2_adapters() == set(engine["definitions"]["l2_adapters"])
+
+
+def test_the_servers_options_are_its_parsers(engine: dict[str, dict[str, Any]]) -> None:
+    taken = {option[2:] for option in engine["definitions"]["server_options"] if option.startswith("--")}
+    assert known.server_options() == taken - {"help"}
 
 
 @pytest.mark.parametrize("wiring", PLANS)

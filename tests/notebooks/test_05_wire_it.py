@@ -33,7 +33,9 @@ def test_pasted_settings_are_checked_in_the_pages_language(run: Runner, language
 
 def test_good_settings_get_no_finding(run: Runner) -> None:
     good = run("05_wire_it").names["to_paste"]
-    assert run("05_wire_it", pasted="\n".join(good.values())).names["findings"] == []
+    notebook = run("05_wire_it", pasted="\n".join(good.values()))
+    assert [finding for finding in notebook.names["findings"] if finding.certain] == []
+    assert text("lint.clean", "en", {}) in notebook.shown
 
 
 @pytest.mark.parametrize("wired", Wiring)
@@ -47,7 +49,9 @@ def test_every_wiring_shows_what_to_paste_and_the_doctor_has_nothing_against_it(
     legacy = wired.mode is LMCacheMode.IN_PROCESS
     assert (text("plan.note.legacy", language, {}) in unescape(unescape(notebook.shown))) is legacy
     script = "\n".join(pasted.get(kind, "") for kind in ("server", "environment", "command"))
-    assert [finding.id for finding in lint([Source("paste", script)])] == ["version_pair_unseen"] * legacy
+    found = lint([Source("paste", script)])
+    assert [finding.id for finding in found if finding.certain] == []
+    assert ("version_pair_unseen" in [finding.id for finding in found]) is legacy
 
 
 def test_text_without_settings_gets_a_message(run: Runner, language: str) -> None:

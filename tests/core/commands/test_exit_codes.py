@@ -59,7 +59,7 @@ def test_fine_and_findings(
         [*WORTH, "--repeated", "2"],
         [*WORTH, "--repeated", "0.5", "--chunk-size", "0"],
         ["lint", "none"],
-        ["lint", "."],
+        ["lint", "folder"],
         ["lint", "empty"],
         ["lint", "good.sh", "--prefix-tokens", "-3"],
         ["lint", "good.sh", "--drive-free-gib", "nan"],

@@ -15,11 +15,12 @@ def test_the_command_says_findings_with_its_exit_code(tmp_path: Path, capsys: py
     good.write_text(SERVE_MP)
     bad.write_text(SERVE_MP + " --no-enable-prefix-caching")
     assert main(["lint", str(good)]) == 0
+    capsys.readouterr()
     assert main(["lint", "--json", str(bad)]) == 1
-    said = json.loads(capsys.readouterr().out.split("\n", maxsplit=1)[1])
-    assert [finding["id"] for finding in said] == ["prefix_caching_off"]
+    said = json.loads(capsys.readouterr().out)
+    assert [finding["id"] for finding in said["findings"]] == ["prefix_caching_off"]
     assert main(["lint", str(tmp_path / "none")]) == 2
-    assert main(["lint", str(tmp_path)]) == 2
+    assert main(["lint"]) == 2
     (tmp_path / "words").write_text("nothing of the kind")
     assert main(["lint", str(tmp_path / "words")]) == 2
     capsys.readouterr()
@@ -58,7 +59,7 @@ def test_a_bad_pair_of_versions_is_said_in_one_language(
     pins = tmp_path / "install.sh"
     pins.write_text(f"pip install vllm==0.11.0 lmcache==0.3.8\n{SERVE}\n")
     assert main(["lint", "--language", language, "--json", str(pins)]) == 1
-    (finding,) = json.loads(capsys.readouterr().out)
+    (finding,) = json.loads(capsys.readouterr().out)["findings"]
     assert finding["id"] == "version_pair"
     assert finding["values"]["what"] in finding["what"]
     assert main(["lint", "--language", language, str(pins)]) == 1

@@ -34,8 +34,9 @@ def test_every_generated_configuration_is_clean(wiring: Wiring, form: str, tenso
         script = f"export PYTHONHASHSEED=0\nexport LMCACHE_CONFIG_FILE=lmcache.yaml\n{parts['command']}"
         sources = [Source("serve.sh", script), Source("lmcache.yaml", parts["yaml"])]
     facts = Facts(prefix_tokens=131_072, kv_bytes_per_token=KV_BYTES, drive_gib=500)
-    unseen = ["version_pair_unseen"] if wiring.mode is LMCacheMode.IN_PROCESS else []
-    assert [finding.id for finding in lint(sources, facts)] == unseen
+    found = lint(sources, facts)
+    assert [finding.id for finding in found if finding.certain] == []
+    assert ("version_pair_unseen" in [finding.id for finding in found]) is (wiring.mode is LMCacheMode.IN_PROCESS)
 
 
 def test_people_fill_ram_and_the_judge_sends_them_to_the_drive() -> None:

@@ -56,6 +56,32 @@ def test_the_text_explains_each_kind_of_layer_by_its_keys(capsys: pytest.Capture
     assert "hybrid: 2 groups" in text
 
 
+def test_a_reservation_says_what_it_assumes_and_what_a_larger_card_makes_of_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    config = json.dumps(public_models()["gpt-oss-20b"])
+    larger = size(capsys, config, "--max-num-batched-tokens", "8192")["reserved_bytes"]
+    numbers = size(capsys, config)
+    assert numbers["reserved_bytes"] != larger
+    assert numbers["reserved_bytes_by_batched_tokens"] == {
+        tokens: size(capsys, config, "--max-num-batched-tokens", tokens)["reserved_bytes"]
+        for tokens in ("2048", "8192", "16384")
+    }
+    assert main(["size", config]) == 0
+    text = capsys.readouterr().out
+    assert "--max-num-batched-tokens 2,048" in text
+    assert f"{larger:,} B" in text
+    assert "from 70 GiB of GPU memory" in text
+
+
+@pytest.mark.parametrize("text", ['{"a":' + "[" * 100_000, '{"a":' * 100_000])
+def test_what_is_nested_too_deeply_is_refused_in_one_line(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["size", text]) == 2
+    said = capsys.readouterr().err
+    assert "nested too deeply" in said
+    assert said.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [

@@ -19,10 +19,33 @@ def serve(**changes: object) -> str:
     return f"vllm serve m --kv-transfer-config '{json.dumps(json.loads(GOOD_JSON) | changes)}'"
 
 
+def offload(*tiers: object, **extra: object) -> str:
+    """vLLM's own offloading, with tiers below RAM; what is given besides goes beside its size."""
+    tiered = {"spec_name": "TieringOffloadingSpec", "secondary_tiers": list(tiers)} if tiers else {}
+    return serve(
+        kv_connector="OffloadingConnector", kv_connector_extra_config={"cpu_bytes_to_use": 1 << 30, **tiered, **extra}
+    )
+
+
+def compose_service(command: str) -> str:
+    return f"services:\n  vllm:\n    image: vllm/vllm-openai\n    ipc: host\n    command: {command}\n"
+
+
+ESCAPED = GOOD_JSON.replace('"', '\\"')
+
+MP = "lmcache server --l1-size-gb 20 --eviction-policy LRU"
+
+BOUNDED = '{"type":"fs_native","base_path":"/kv","max_capacity_gb":9,"eviction":{"eviction_policy":"LRU"}}'
+
+# .format(options of docker run)
+DOCKER = (
+    "docker run {} vllm/vllm-openai m --kv-transfer-config '" + GOOD_JSON.replace("{", "{{").replace("}", "}}") + "'"
+)
+
+
 def faults(*sources: Source, facts: Facts | None = None) -> list[tuple[str, int]]:
-    """Ids and lines, but for what every engine with LMCache inside is told until its versions are seen."""
-    found = lint(sources, facts)
-    return [(finding.id, finding.line) for finding in found if finding.id != "version_pair_unseen"]
+    """Ids and lines of what is certain."""
+    return [(finding.id, finding.line) for finding in lint(sources, facts) if finding.certain]
 
 
 def ids(text: str, name: str = "paste", facts: Facts | None = None) -> list[str]:

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from kvtiers.errors import KvtiersError
 from kvtiers.lint import Finding, Source, lint
-from tests.core.lint.builders import DISK, GOOD, SERVE, serve
+from tests.core.lint.builders import DISK, GOOD, MP, SERVE, serve
+from tests.core.lint.test_forms import FORMS
 
+WHOLE = {**GOOD, **{name: text for name, (text, _) in FORMS.items()}}
 FUZZ_DEADLINE = timedelta(seconds=3)  # one input; the machine may be busy
 
 
@@ -32,8 +34,8 @@ def test_any_text_is_read_or_refused_with_its_line(text: str, name: str) -> None
 @settings(deadline=FUZZ_DEADLINE)
 @given(st.data())
 def test_damaged_configurations_never_raise(data: st.DataObject) -> None:
-    name = data.draw(st.sampled_from(sorted(GOOD)))
-    text = GOOD[name]
+    name = data.draw(st.sampled_from(sorted(WHOLE)))
+    text = WHOLE[name]
     start = data.draw(st.integers(0, len(text)))
     cut = data.draw(st.integers(0, 12))
     inserted = data.draw(st.text(alphabet="'\"{}[]:,-#&*$\\\n \tx", max_size=4))
@@ -47,6 +49,21 @@ def test_damaged_configurations_never_raise(data: st.DataObject) -> None:
         ("a.sh", serve(kv_connector_extra_config=[1])),
         ("a.sh", serve(kv_connector_extra_config={"lmcache.extra_config": 5})),
         ("a.sh", "vllm serve m --kv-transfer-config '{}' --kv-transfer-config.a=1 --kv-transfer-config.a.c=2"),
+        ("a.sh", serve(kv_connector="MultiConnector", kv_connector_extra_config={"connectors": [1, {"kv_role": 2}]})),
+        ("a.sh", serve(kv_connector="OffloadingConnector", kv_connector_extra_config={"secondary_tiers": {"type": 1}})),
+        ("a.sh", serve(kv_connector="OffloadingConnector", kv_connector_extra_config={"cpu_bytes_to_use": "much"})),
+        ("a.sh", serve(kv_connector=["LMCacheMPConnector"], kv_role={})),
+        ("a.sh", f"{MP} --l1-size-gb many --port x --l2-adapter '[1]' --l2-adapter"),
+        ("a.sh", "docker run"),
+        ("a.sh", "docker run -e"),
+        ("a.sh", "docker run --env-file"),
+        ("a.sh", 'A=( a $(b) "c\nvllm serve ${A[@]}'),
+        ("a.yaml", "services:\n  a:\n    env_file: {path: [1]}\n    ports: {a: 1}\n    command: {b: 1}\n"),
+        ("a.yaml", "apiVersion: 1\nkind: [x]\nspec: {containers: [{env: [{name: [1]}], image: {a: 1}}]}\n"),
+        (
+            "a.yaml",
+            "servingEngineSpec:\n  modelSpec: [{vllmConfig: {extraArgs: {a: 1}}, lmcacheConfig: [1], tag: {}}]\n",
+        ),
         ("a.sh", f"{SERVE} --tensor-parallel-size ² --block-size ² --max-model-len ²"),
         ("a.sh", f"vllm serve m --kv-transfer-config '{'[' * 100_000}'"),
         ("a.yaml", "chunk_size: .inf\n" + DISK),

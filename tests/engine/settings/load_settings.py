@@ -1,19 +1,32 @@
 """Run by the engine's Python: settings as LMCache loads them. Cases in, one object a line out."""
 
 import argparse
+import inspect
 import json
 import os
+import re
 import sys
 import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import ModuleType
 from unittest.mock import MagicMock
 
 from lmcache.cli.commands.server import ServerCommand
 from lmcache.integration.vllm import vllm_multi_process_adapter as mp_adapter
 from lmcache.v1 import config as lmcache_config
+from lmcache.v1.distributed import l2_adapters
 from lmcache.v1.distributed.config import parse_args_to_config
 from lmcache.v1.multiprocess.config import parse_args_to_http_frontend_config, parse_args_to_mp_server_config
 from vllm.config import KVTransferConfig
 from vllm.distributed.kv_transfer.kv_connector.factory import KVConnectorFactory
+from vllm.distributed.kv_transfer.kv_connector.v1 import offloading
+from vllm.v1.kv_offload import base, factory
+from vllm.v1.kv_offload.cpu import spec as cpu_spec
+from vllm.v1.kv_offload.tiering import spec as tiering_spec
+from vllm.v1.kv_offload.tiering.factory import SecondaryTierFactory
+
+OFFLOADING = (base, factory, cpu_spec, tiering_spec, offloading)
 
 
 def main() -> None:
@@ -39,7 +52,33 @@ def definitions(case: dict) -> dict:
         "aliases": lmcache_config._CONFIG_ALIASES,
         "deprecated": sorted(lmcache_config._DEPRECATED_CONFIGS),
         "connectors": sorted(KVConnectorFactory._registry),
+        "tiers": {name: tier_keys(loader) for name, loader in SecondaryTierFactory._registry.items()},
+        "offloading_keys": looked_up(OFFLOADING, r'extra_config(?:\.get\(|\[)\s*"(\w+)"'),
+        "server_options": [option for action in server_parser()._actions for option in action.option_strings],
+        "l2_adapters": looked_up(l2_adapters, r'(?m)^register_l2_adapter_type\(\s*"([\w-]+)"'),
     }
+
+
+def tier_keys(loader: Callable[[], type]) -> list[list[str]] | None:
+    """What a tier requires, and what else it takes; None where its package is not there."""
+    try:
+        parameters = [*inspect.signature(loader().__init__).parameters.values()][4:]
+    except ImportError:
+        return None
+    named = [one for one in parameters if one.kind is not one.VAR_KEYWORD and one.name != "backpressure_detector"]
+    required = [one.name for one in named if one.default is one.empty]
+    takes_any = len(named) + 1 < len(parameters) or any(one.kind is one.VAR_KEYWORD for one in parameters)
+    return [required, [] if takes_any else [one.name for one in named if one.name not in required]]
+
+
+def looked_up(modules: Iterable[ModuleType] | ModuleType, pattern: str) -> list[str]:
+    """Names in the sources of modules, and of packages' own files: some import only what is not there."""
+    found = set()
+    for module in [modules] if isinstance(modules, ModuleType) else modules:
+        path = Path(module.__file__)
+        for file in path.parent.glob("*.py") if path.name == "__init__.py" else [path]:
+            found |= set(re.findall(pattern, file.read_text(encoding="utf-8")))
+    return sorted(found)
 
 
 def load_file(case: dict) -> dict:
@@ -68,10 +107,14 @@ def connector(case: dict) -> dict:
     return {"class": KVConnectorFactory.get_connector_class(config).__name__}
 
 
-def server(case: dict) -> dict:
+def server_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser()
     ServerCommand().add_arguments(parser)
-    arguments = parser.parse_args(case["arguments"])
+    return parser
+
+
+def server(case: dict) -> dict:
+    arguments = server_parser().parse_args(case["arguments"])
     mp, http = parse_args_to_mp_server_config(arguments), parse_args_to_http_frontend_config(arguments)
     storage = parse_args_to_config(arguments)
     memory = storage.l1_manager_config.memory_config

@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from kvtiers.lint.findings import Finding
+from kvtiers.lint.findings import Finding, at
 from kvtiers.lint.given import Value
-from kvtiers.lint.setup import Setup, convert, raw_text
+from kvtiers.lint.setup import Setup
+from kvtiers.lint.values import convert, raw_text
 from kvtiers.lint.yaml_nodes import Node
 from kvtiers.settings import known
 from kvtiers.units import GIB
@@ -31,19 +32,15 @@ def check(setup: Setup) -> Iterator[Finding]:
     yield from _chunks(setup)
 
 
-def _at(value: Value) -> tuple[str, int]:
-    return value.source, value.line
-
-
 def _names(setup: Setup) -> Iterator[Finding]:
     for name, value in [*setup.in_file.items(), *setup.in_environment.items(), *setup.settings.items()]:
         if name in known.kinds() or name.startswith("ec_") or name == "ec":
             continue
         if name in known.still_read():
-            yield Finding("renamed_key", *_at(value), {"name": name, "new": known.renamed()[name]})
+            yield at("renamed_key", value, name=name, new=known.renamed()[name])
         else:
             near = known.renamed().get(name) or known.nearest(name, known.kinds())
-            yield Finding("unknown_key", *_at(value), {"name": name, "nearest": near or None})
+            yield at("unknown_key", value, setup.knows("lmcache"), name=name, nearest=near or None)
 
 
 def _types(setup: Setup) -> Iterator[Finding]:
@@ -54,58 +51,60 @@ def _types(setup: Setup) -> Iterator[Finding]:
         try:
             convert(name, value.value)
         except ValueError:
-            yield Finding("value_type", *_at(value), {"name": name, "kind": kind})
+            yield at("value_type", value, name=name, kind=kind)
             continue
         written = raw_text(value).lower()
         plain = value.value.plain() if isinstance(value.value, Node) else value.value
         if kind == "bool" and not isinstance(plain, bool) and written not in ("true", "1"):
             if written in _TRUE_TO_PEOPLE:
-                yield Finding("bool_reads_false", *_at(value), {"name": name, "written": written})
+                yield at("bool_reads_false", value, name=name, written=written)
             elif written not in _FALSE:
-                yield Finding("value_type", *_at(value), {"name": name, "kind": kind})
+                yield at("value_type", value, name=name, kind=kind)
 
 
 def _precedence(setup: Setup) -> Iterator[Finding]:
-    at = setup.environment.get("LMCACHE_CONFIG_FILE")
-    if at is None or not setup.in_environment:
+    place = setup.environment.get("LMCACHE_CONFIG_FILE")
+    if place is None or not setup.in_environment:
         return
     both = [name for name in setup.in_environment if name in setup.in_file]
     differ = [name for name in both if raw_text(setup.in_environment[name]) != raw_text(setup.in_file[name])]
-    values = {"names": ", ".join(sorted(differ or setup.in_environment))}
-    yield Finding("file_and_variables_differ" if differ else "file_and_variables", *_at(at), values)
+    names = ", ".join(sorted(differ or setup.in_environment))
+    yield at("file_and_variables_differ" if differ else "file_and_variables", place, names=names)
 
 
 def _disk(setup: Setup) -> Iterator[Finding]:
     limit, disk = setup.settings.get("max_local_disk_size"), setup.settings.get("local_disk")
+    size_gib = setup.get("max_local_disk_size") or 0
     if disk is None or not raw_text(disk):
-        if limit is not None and (setup.get("max_local_disk_size") or 0) > 0 and setup.server:
-            yield Finding("limit_without_disk", *_at(limit))
+        if limit is not None and size_gib > 0 and setup.server and not setup.unseen:
+            yield at("limit_without_disk", limit)
         return
-    if setup.known_value("max_local_disk_size") and not (setup.get("max_local_disk_size") or 0) > 0:
-        yield Finding("disk_without_limit", *_at(limit or disk))
+    if setup.known_value("max_local_disk_size") and not size_gib > 0:
+        yield at("disk_without_limit", limit or disk)
     if not disk.literal:
         return
     for part in raw_text(disk).split(","):
         yield from _path(setup, part.strip(), disk)
-    drive_gib, size_gib = setup.facts.drive_gib, setup.get("max_local_disk_size")
-    if drive_gib is not None and limit is not None and size_gib and size_gib * _workers(setup) > drive_gib:
-        values = {"limit_gib": size_gib, "workers": _workers(setup), "drive_gib": drive_gib}
-        yield Finding("disk_larger_than_drive", *_at(limit), values)
+    container = setup.server.container if setup.server else None
+    mount = container.mount_of(raw_text(disk).removeprefix("file://")) if container else None
+    drive_gib = setup.facts.drive_gib if setup.facts.drive_gib is not None else mount.size_gib if mount else None
+    if drive_gib is not None and limit is not None and size_gib * setup.workers > drive_gib:
+        yield at("disk_larger_than_drive", limit, limit_gib=size_gib, workers=setup.workers, drive_gib=drive_gib)
 
 
 def _path(setup: Setup, written: str, disk: Value) -> Iterator[Finding]:
     path = written.removeprefix("file://")
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", path):
-        yield Finding("disk_uri", *_at(disk), {"directory": path.split("/", maxsplit=1)[0]})
+        yield at("disk_uri", disk, directory=path.split("/", maxsplit=1)[0])
         return
     if not path.startswith("/"):
-        yield Finding("disk_relative", *_at(disk), {"path": path})
+        yield at("disk_relative", disk, path=path)
         return
     mount, kind = _mount(setup.facts.mounts, path)
     if _VOLATILE.match(path) or kind in ("tmpfs", "ramfs"):
-        yield Finding("disk_volatile", *_at(disk), {"path": path})
+        yield at("disk_volatile", disk, path=path)
     elif mount == "/" or (kind == "overlay" and mount):
-        yield Finding("disk_on_system_drive", *_at(disk), {"path": path})
+        yield at("disk_on_system_drive", disk, path=path)
 
 
 def _mount(mounts: str, path: str) -> tuple[str, str]:
@@ -118,29 +117,19 @@ def _mount(mounts: str, path: str) -> tuple[str, str]:
     return best
 
 
-def _workers(setup: Setup) -> int:
-    workers = 1
-    for names in (("tensor-parallel-size", "tp"), ("pipeline-parallel-size", "pp")):
-        for name in names:
-            option = setup.server.options.get(name) if setup.server else None
-            if option and str(option.value).isdecimal():
-                workers *= max(1, int(option.value))
-    return workers
-
-
 def _memory(setup: Setup) -> Iterator[Finding]:
     size_gib = setup.get("max_local_cpu_size")
     if size_gib is None or not setup.known_value("max_local_cpu_size"):
         return
     has_lower_tier = any(name in setup.settings for name in ("local_disk", "remote_url", "remote_storage_plugins"))
     if size_gib <= 0 and has_lower_tier:
-        yield Finding("staging_zero", *_at(setup.settings["max_local_cpu_size"]))
+        yield at("staging_zero", setup.settings["max_local_cpu_size"])
     tokens, kv_bytes = setup.facts.prefix_tokens, setup.facts.kv_bytes_per_token
     if has_lower_tier and tokens and kv_bytes and not setup.get("local_cpu"):
-        needed_gib = tokens * kv_bytes / GIB / _workers(setup)
+        needed_gib = tokens * kv_bytes / GIB / setup.workers
         if 0 < size_gib < needed_gib:
-            at = setup.settings.get("max_local_cpu_size") or setup.settings["local_cpu"]
-            yield Finding("staging_too_small", *_at(at), {"size_gib": size_gib, "needed_gib": needed_gib})
+            place = setup.settings.get("max_local_cpu_size") or setup.settings["local_cpu"]
+            yield at("staging_too_small", place, size_gib=size_gib, needed_gib=needed_gib)
 
 
 def _remote(setup: Setup) -> Iterator[Finding]:
@@ -149,18 +138,18 @@ def _remote(setup: Setup) -> Iterator[Finding]:
         scheme, separator, rest = raw_text(url).partition("://")
         if not separator or scheme not in known.remote_schemes():
             near = known.nearest(scheme, known.remote_schemes()) or None
-            yield Finding("remote_scheme", *_at(url), {"scheme": scheme if separator else None, "nearest": near})
+            yield at("remote_scheme", url, scheme=scheme if separator else None, nearest=near)
         elif scheme == "fs" and not _has_host_and_port(f"fs://{rest}"):
-            yield Finding("remote_fs_url", *_at(url))
+            yield at("remote_fs_url", url)
         elif scheme in known.remote_plugins():
-            yield Finding("remote_url_deprecated", *_at(url), {"plugin": scheme})
+            yield at("remote_url_deprecated", url, plugin=scheme)
     plugins = setup.settings.get("remote_storage_plugins")
     if plugins is not None and plugins.literal:
         for plugin in convert("remote_storage_plugins", plugins.value) or []:
             kind = str(plugin.plain() if isinstance(plugin, Node) else plugin).split(".")[0]
             if kind not in known.remote_plugins():
                 near = known.nearest(kind, known.remote_plugins()) or None
-                yield Finding("remote_plugin", *_at(plugins), {"plugin": kind, "nearest": near})
+                yield at("remote_plugin", plugins, plugin=kind, nearest=near)
 
 
 def _has_host_and_port(url: str) -> bool:
@@ -172,41 +161,38 @@ def _has_host_and_port(url: str) -> bool:
 
 
 def _hash(setup: Setup) -> Iterator[Finding]:
-    if not setup.known_value("pre_caching_hash_algorithm"):
-        return
     written = setup.settings.get("pre_caching_hash_algorithm")
     algorithm = setup.get("pre_caching_hash_algorithm")
-    anything = next(iter(setup.settings.values()), None) or setup.environment["LMCACHE_CONFIG_FILE"]
-    # A file we were not given may well set it.
-    file_unseen = "LMCACHE_CONFIG_FILE" in setup.environment and not setup.in_file
-    if algorithm == "builtin" and not (written is None and file_unseen):
-        yield Finding("hash_builtin", *_at(written or anything))
-    elif written is not None and algorithm not in known.hash_names():
+    seed = setup.environment.get("PYTHONHASHSEED")
+    unset = seed is None or str(seed.value) in ("", "random")
+    sure = setup.server is not None and not setup.unseen
+    place = written or next(iter(setup.settings.values()), None)
+    if algorithm == "builtin" and unset and place and setup.known_value("pre_caching_hash_algorithm"):
+        yield at("hash_builtin", place, sure)
+    elif written is not None and written.literal and algorithm not in known.hash_names():
         near = known.nearest(str(algorithm), known.hash_names()) or "sha256"
-        yield Finding("hash_unknown", *_at(written), {"nearest": near})
+        yield at("hash_unknown", written, nearest=near)
     shares = [
         name
         for name in ("remote_url", "remote_storage_plugins", "enable_p2p", "enable_controller", "enable_pd")
         if setup.get(name)
     ]
-    seed = setup.environment.get("PYTHONHASHSEED")
-    if shares and setup.server and (seed is None or str(seed.value) in ("", "random")):
-        yield Finding("hashseed_unset", *_at(seed or setup.settings[shares[0]]), {"setting": shares[0]})
+    if shares and setup.server and unset:
+        yield at("hashseed_unset", seed or setup.settings[shares[0]], sure, setting=shares[0])
 
 
 def _chunks(setup: Setup) -> Iterator[Finding]:
-    chunk, at = setup.get("chunk_size"), setup.settings.get("chunk_size")
-    options = setup.server.options if setup.server else {}
+    chunk, written = setup.get("chunk_size"), setup.settings.get("chunk_size")
+    server = setup.server
     if not isinstance(chunk, int) or chunk < 1 or not setup.known_value("chunk_size"):
         return
-    block = options.get("block-size")
-    block_tokens = int(block.value) if block and str(block.value).isdecimal() else _DEFAULT_BLOCK_TOKENS
-    where = at or block
-    if where is not None and block_tokens and chunk % block_tokens:
-        yield Finding("chunk_not_multiple", *_at(where), {"chunk": chunk, "block": block_tokens})
-    longest = options.get("max-model-len")
-    limit = int(longest.value) if longest and str(longest.value).isdecimal() else None
-    tokens = setup.facts.prefix_tokens or limit
-    if tokens and chunk > tokens:
-        place = at or longest or next(iter(setup.settings.values()))
-        yield Finding("chunk_larger_than_prefix", *_at(place), {"chunk": chunk, "tokens": tokens})
+    block = server.options.get("block-size") if server else None
+    block_tokens = (server.number("block-size") if server else None) or _DEFAULT_BLOCK_TOKENS
+    where = written or block
+    if where is not None and chunk % block_tokens:
+        yield at("chunk_not_multiple", where, chunk=chunk, block=block_tokens)
+    longest = server.options.get("max-model-len") if server else None
+    tokens = setup.facts.prefix_tokens or (server.number("max-model-len") if server else None)
+    place = written or longest or next(iter(setup.settings.values()), None)
+    if tokens and chunk > tokens and place:
+        yield at("chunk_larger_than_prefix", place, chunk=chunk, tokens=tokens)

@@ -1,0 +1,1 @@
+"""Commands as people write them in scripts and containers, to servers with their options and environment."""

@@ -1,0 +1,62 @@
+"""Rules about vLLM's own offloading: its connector, spec and tiers. Source: vLLM 0.32.0, vllm/v1/kv_offload."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from kvtiers.lint.findings import Finding, at
+from kvtiers.lint.given import Value
+from kvtiers.lint.setup import Setup
+from kvtiers.settings import known
+
+_TIERING, _CPU_ONLY = "TieringOffloadingSpec", "CPUOffloadingSpec"
+
+
+def check(setup: Setup) -> Iterator[Finding]:
+    """Findings about one server's OffloadingConnector."""
+    place = setup.connector_at
+    if place is None or setup.connector_error is not None:
+        return
+    for connector in setup.connectors:
+        extra = connector.get("kv_connector_extra_config")
+        if connector.get("kv_connector") == "OffloadingConnector":
+            for finding in _spec(extra if isinstance(extra, dict) else {}, place):
+                yield replace(finding, certain=finding.certain and setup.knows("vllm"))
+
+
+def _spec(extra: dict[str, Any], place: Value) -> Iterator[Finding]:
+    spec = str(extra.get("spec_name") or _CPU_ONLY)
+    if extra.get("spec_module_path"):
+        return
+    if spec not in (_TIERING, _CPU_ONLY):
+        near = known.nearest(spec, (_TIERING, _CPU_ONLY)) or _TIERING
+        yield at("unknown_spec", place, name=spec, nearest=near)
+    if not extra.get("cpu_bytes_to_use"):
+        yield at("offloading_cpu_bytes", place, spec=spec)
+    for key in extra:
+        if key not in known.offloading_keys():
+            near = known.nearest(key, known.offloading_keys())
+            yield at("unknown_offloading_key", place, bool(near), name=key, nearest=near or "-")
+    tiers = extra.get("secondary_tiers")
+    if tiers and spec == _CPU_ONLY:
+        yield at("tiers_unread", place)
+    for tier in tiers if isinstance(tiers, list) else []:
+        if isinstance(tier, dict) and not tier.get("module_path"):
+            yield from _tier(tier, place)
+
+
+def _tier(tier: dict[str, Any], place: Value) -> Iterator[Finding]:
+    kind, tiers = str(tier.get("type") or "-"), known.offloading_tiers()
+    if kind not in tiers:
+        near = known.nearest(kind, tiers) or next((name for name in tiers if name in kind), "-")
+        yield at("unknown_tier", place, name=kind, known=", ".join(sorted(tiers)), nearest=near)
+        return
+    required, taken = tiers[kind]
+    for key in set(required) - set(tier):
+        yield at("tier_key_missing", place, tier=kind, name=key)
+    for key in tier:
+        if taken and key not in ("type", "backpressure", *required, *taken):
+            near = known.nearest(key, [*required, *taken]) or "-"
+            yield at("unknown_tier_key", place, tier=kind, name=key, nearest=near)
+    if kind == "fs":
+        yield at("drive_unbounded", place, certain=False, path=str(tier.get("root_dir", "-")))

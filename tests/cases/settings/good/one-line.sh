@@ -1,0 +1,1 @@
+LMCACHE_TRACK_USAGE=false PYTHONHASHSEED=0 vllm serve Qwen/Qwen3-8B --host 127.0.0.1 --max-logprobs 20 --hf-token "$HF_TOKEN" --reasoning-parser qwen3 --kv-transfer-config '{"kv_connector":"LMCacheConnectorV1","kv_role":"kv_both","kv_load_failure_policy":"recompute"}' --enable-prompt-tokens-details --num-gpu-blocks-override 2700
