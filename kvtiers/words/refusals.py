@@ -26,6 +26,6 @@ def _said(message: str, language: str) -> str:
 
 @cache
 def _patterns(language: str) -> list[tuple[re.Pattern[str], str]]:
-    entries = [entry for entry in read_table("words/refusals.toml")["refusal"] if language in entry]
-    patterns = [re.escape(entry["en"]).replace(r"\{\}", "(.*?)") for entry in entries]
-    return [(re.compile(pattern, re.DOTALL), entry[language]) for pattern, entry in zip(patterns, entries, strict=True)]
+    entries = read_table("words/refusals.toml").get(language, {})
+    patterns = [re.escape(english).replace(r"\{\}", "(.*?)") for english in entries]
+    return [(re.compile(pattern, re.DOTALL), own) for pattern, own in zip(patterns, entries.values(), strict=True)]
