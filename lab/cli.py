@@ -20,6 +20,18 @@ from kvtiers.result.schema import Result, read_result
 from kvtiers.result.survival import dump
 from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.units import format_bytes
+from lab.cli_options import (
+    Engine,
+    EngineArguments,
+    KnownBad,
+    Log,
+    ModelName,
+    Port,
+    PresetName,
+    Server,
+    StartTimeout,
+    Wiring,
+)
 from lab.engines.install import set_up
 from lab.engines.models import bring
 from lab.engines.presets import PRESETS, choose_preset
@@ -55,44 +67,8 @@ class _Interrupted(BaseException):
     """Not KeyboardInterrupt, which the command-line library turns into a bare exit code."""
 
 
-def _wiring(name: str) -> LMCacheMode:
-    try:
-        return LMCacheMode(name.replace("-", "_"))
-    except ValueError:
-        raise typer.BadParameter(f"must be mp or in-process, got {name!r}") from None
-
-
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 _out = Console(highlight=False)
-
-Engine = Annotated[str, typer.Option(help="cpu, cuda, or auto: cuda where an NVIDIA GPU answers.")]
-PresetName = Annotated[str | None, typer.Option("--preset", help="A name from `models`.")]
-ModelName = Annotated[str | None, typer.Option("--model", help="A model directory or Hugging Face id instead.")]
-Wiring = Annotated[
-    LMCacheMode,
-    typer.Option(
-        parser=_wiring,
-        metavar="mp|in-process",
-        help="LMCache as a server beside the engine, or inside it, as older guides do.",
-    ),
-]
-KnownBad = Annotated[
-    bool, typer.Option("--known-bad", help="Run versions that are known to return wrong KV: the answers decide.")
-]
-EngineArguments = Annotated[
-    list[str] | None,
-    typer.Option("--engine-arg", help="An option of vLLM's for both arms, as in --engine-arg=--max-num-seqs=4."),
-]
-Port = Annotated[
-    int | None,
-    typer.Option(min=1024, max=65534, help="First of the run's ports on 127.0.0.1. [default: free ones]"),
-]
-StartTimeout = Annotated[float, typer.Option(help="Seconds an engine may take to start.")]
-Server = Annotated[
-    str | None,
-    typer.Option(help="HTTP address of its LMCache server, whose RAM is then emptied between steps."),
-]
-Log = Annotated[Path | None, typer.Option(help="LMCache's log: that server's, or with LMCache inside it the engine's.")]
 
 
 @app.command()

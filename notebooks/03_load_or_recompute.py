@@ -84,11 +84,7 @@ def _(cpu_gb_per_s, kv_bytes, prefill_tokens_per_s, ssd_gb_per_s, say):
     _gap = say(f"SSD: at 10k you save {_saved}", f"SSD：10k 時省下 {_saved}")
     if saved_s < 0:
         _gap = say(f"SSD: at 10k you lose {_saved}", f"SSD：10k 時反而多花 {_saved}")
-    names = (
-        say("recompute", "重算"),
-        say("load from CPU RAM", "從 CPU 記憶體 載回"),
-        say("load from SSD", "從 SSD 載回"),
-    )
+    names = say("recompute", "重算"), say("load from CPU RAM", "從 CPU 記憶體載回"), say("load from SSD", "從 SSD 載回")
     charts.lines(
         lengths,
         dict(zip(names, zip(*map(times_s, lengths), strict=True), strict=True)),

@@ -62,7 +62,7 @@ def basis(report: Report, language: str) -> str:
     """What the verdict rests on: a line for each part that has something to say."""
     covered = coverage(report.given)
     labels = {part: text(f"lint.part.{part}", language, {}) for part in PARTS if covered[part]}
-    said = {part: "; ".join(message.text(language) for message in covered[part]) for part in labels}
+    said = {part: " · ".join(message.text(language) for message in covered[part]) for part in labels}
     left_out = [text("lint.ignored", language, {"count": report.ignored})] if report.ignored else []
     return "\n".join([*(labelled(label, said[part], language) for part, label in labels.items()), *left_out])
 

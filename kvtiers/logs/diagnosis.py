@@ -106,7 +106,7 @@ def _good(log: Log, rates: TokenRates) -> Conclusion:
         return _loaded(log, rates)
     if start.kinds[Kind.ENGINE_HIT]:
         return Conclusion("engine_only", {"requests": start.kinds[Kind.ENGINE_HIT], "held": start.tokens["computed"]})
-    asked = start.requests + start.tokens["mp_lookups"]
+    asked = start.requests - start.kinds[Kind.UNPROVEN] + start.tokens["mp_lookups"]
     if asked or start.mp:
         return Conclusion("no_reuse" if asked > 1 else "one_request", {"requests": asked})
     return _without_requests(log)

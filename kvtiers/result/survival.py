@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kvtiers.errors import KvtiersError
+from kvtiers.json_text import read_json
 from kvtiers.result.records import from_json, to_json
 from kvtiers.result.schema import Host, Versions
 from kvtiers.units import format_seconds
@@ -81,9 +82,9 @@ def read_survival(content: str) -> Survival:
         KvtiersError: saying what is wrong with it.
     """
     try:
-        data = json.loads(content)
+        data = read_json(content)
     except ValueError as error:
-        raise KvtiersError(f"it is not JSON: {error}") from error
+        raise KvtiersError(f"not valid JSON: {error}") from error
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         raise KvtiersError(f"it is not a result of `lab survive` ({SCHEMA})")
     return from_json(Survival, data)

@@ -26,7 +26,7 @@ from lab.paths import REPOSITORY
 from lab.report.documents import filled
 
 # Raise with the doctor: none, none, and 90 are wanted.
-MOST_FALSE_WORKS, MOST_FALSE_ALARMS, LEAST_RIGHT_PERCENT = 4, 5, 36
+MOST_FALSE_WORKS, MOST_FALSE_ALARMS, LEAST_RIGHT_PERCENT = 0, 0, 88
 
 
 @cache
@@ -66,7 +66,7 @@ def test_ids_in_the_tables_exist() -> None:
 def test_every_case_says_where_it_comes_from_and_asks_for_something() -> None:
     for case in cases():
         assert case.source
-        assert case.right.endswith(".")
+        assert case.right.endswith(".") or case.origin is Origin.SHARED
         assert case.want or case.never or case.clean or case.says or case.exit is not None
 
 

@@ -166,7 +166,9 @@ def _surroundings(source: Source, pod: _Pod, item: Node) -> Container:
         if mount.get("mountPath") == "/dev/shm":
             # Without a limit it may take as much memory as the container.
             container.shm = Value(size or (gib if memory else None), source.name, item.line, literal=False)
-    if pod.operator:  # which adds volumes, /dev/shm among them
+    if (
+        pod.operator or "image" not in item.value
+    ):  # an operator, or what this patches, adds volumes, /dev/shm among them
         container.mounts = None
         shared = _dict(outer.get("sharedMemory")).get("size")
         container.shm = container.shm or Value(kubernetes_gib(shared), source.name, item.line)

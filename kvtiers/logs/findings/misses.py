@@ -30,7 +30,7 @@ def misses(log: Log) -> Iterator[Conclusion]:
         yield from _stored_and_missed(log, start)
     if start.no_config_file and are_defaults(start.settings) and start.requests and not start.tier_hits:
         yield Conclusion("defaults_in_force", {"gib": start.settings.get("max_local_cpu_size", "?")})
-    if start.kinds[Kind.UNPROVEN]:
+    if start.kinds[Kind.UNPROVEN] and not start.connector.startswith("LMCacheMP"):  # its server logs the loads
         yield Conclusion("unproven", {"requests": start.kinds[Kind.UNPROVEN]})
     yield from _hits_stopped(start)
     yield from _of_an_mp_server(log, start)
