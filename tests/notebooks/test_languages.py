@@ -34,6 +34,8 @@ def pairs(name: str) -> Iterator[Pair]:
     for call in ast.walk(tree(name)):
         if isinstance(call, ast.Call) and ast.unparse(call.func) in ("say", "say.md", "say.slider", "say.dropdown"):
             yield Pair(*call.args[:2])
+        elif isinstance(call, ast.Call) and ast.unparse(call.func) == "refuse":
+            yield Pair(*call.args[1:3])
 
 
 def words(text: ast.AST) -> str:

@@ -46,14 +46,14 @@ def test_manifests_are_kubernetes_to_the_letter(wiring: Wiring, ranks: int) -> N
 
 
 @pytest.mark.parametrize("wiring", MP)
-@pytest.mark.parametrize("form", [Form.COMPOSE, Form.K8S])
-def test_our_own_linter_finds_nothing(wiring: Wiring, form: Form) -> None:
+@pytest.mark.parametrize("form", Form)
+def test_our_own_linter_finds_nothing_to_put_right(wiring: Wiring, form: Form) -> None:
     if (wiring, form) == (Wiring.MP_REDIS, Form.K8S):
         with pytest.raises(KvtiersError, match="a service of its own, with a password"):
             files_of(plan(wiring), form)
         return
     sources = [Source(name, text) for name, text in files_of(plan(wiring), form).items()]
-    assert [finding.id for finding in lint(sources, FACTS)] == []
+    assert [finding.id for finding in lint(sources, FACTS) if finding.certain] == []
 
 
 @pytest.mark.parametrize("wiring", Wiring)
