@@ -11,6 +11,8 @@ from tests.browser.conftest import ALL_PAGES, LANGUAGES, LESSONS, LIVE_MS, PROJE
 PHONE: ViewportSize = {"width": 360, "height": 740}
 DESKTOP: ViewportSize = {"width": 1440, "height": 900}
 STILL_PX = 8
+# Each takes a start of Python. Chinese is the harder one for words; the widest evidence is lesson 6's, in English.
+LOOKED_AT = [*(("zh-TW", lesson) for lesson in LESSONS), ("en", "06-prove-it")]
 ENGLISH = re.compile(r"[A-Za-z][a-z']+(?: [A-Za-z][a-z']*){2,}")
 MARKED = re.compile(r"「[^」]*」|“[^”]*”|\"[^\"]*\"|'[^']*'|python -m [\w -]+")
 QUOTED = (
@@ -83,8 +85,7 @@ def live_frame(visit: Visit) -> Frame:
     return frame
 
 
-@pytest.mark.parametrize("lesson", LESSONS)
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(("language", "lesson"), LOOKED_AT)
 def test_a_notebook_stays_in_place_fits_a_phone_and_speaks_its_language(
     visit: Visit, language: str, lesson: str
 ) -> None:
