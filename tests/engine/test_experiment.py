@@ -16,6 +16,7 @@ import pytest
 
 from kvtiers.result.schema import Mode, Program, Result, read_result
 from kvtiers.result.steps import Arm, Step
+from kvtiers.result.survival import Scenario, read_survival
 from kvtiers.settings.version_pairs import LMCacheMode
 from lab.engines.ports import reserved_ports
 from lab.engines.presets import PRESETS
@@ -323,4 +324,17 @@ def test_health_that_does_not_come_in_time_is_told_with_the_last_word(tmp_path: 
     _, err = run.communicate()
     assert run.returncode == 1
     assert "was not healthy after 1 s; the last it said" in err
+    assert_nothing_left()
+
+
+def test_everything_survives_or_breaks_as_lab_survive_expects(tmp_path: Path) -> None:
+    output = tmp_path / "survive.json"
+    command = [sys.executable, "-m", "lab", "survive", "--engine", "cpu", "--cache-dir", str(CHUNKS)]
+    done = subprocess.run(
+        [*command, "--output", str(output)], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    survival = read_survival(output.read_text())
+    assert [outcome.scenario for outcome in survival.outcomes if not outcome.met] == []
+    assert {outcome.scenario for outcome in survival.outcomes} == set(Scenario)
     assert_nothing_left()
