@@ -14,7 +14,7 @@ STILL_PX = 8
 # Each takes a start of Python. Chinese is the harder one for words; the widest evidence is lesson 6's, in English.
 LOOKED_AT = [*(("zh-TW", lesson) for lesson in LESSONS), ("en", "06-prove-it")]
 ENGLISH = re.compile(r"[A-Za-z][a-z']+(?: [A-Za-z][a-z']*){2,}")
-MARKED = re.compile(r"「[^」]*」|“[^”]*”|\"[^\"]*\"|'[^']*'|python -m [\w -]+")
+MARKED = re.compile(r"「[^」]*」|“[^”]*”|\"[^\"]*\"|'[^']*'|python -m [\w -]+|vllm serve \S+")
 QUOTED = (
     "No module named",
     "Prefetch request completed",
@@ -99,6 +99,7 @@ def test_a_notebook_stays_in_place_fits_a_phone_and_speaks_its_language(
     body = frame.locator("body")
     for width, size in (("desktop", DESKTOP), ("phone", PHONE)):
         visit.page.set_viewport_size(size)
+        frame.wait_for_function(f"count => ({PLACES})(document.body).length === count", arg=len(saved[width]))
         live = body.evaluate(PLACES)
         pairs = list(zip(saved[width], live, strict=True))
         assert [pair for pair in pairs if min(pair) < size["height"] and abs(pair[0] - pair[1]) > STILL_PX] == []
