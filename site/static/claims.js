@@ -12,4 +12,4 @@ field.addEventListener("input", () => {
   const shown = entries.filter(([row]) => !row.hidden).length;
   status.textContent = field.value.trim() ? status.dataset.some.replace("{count}", shown) : "";
 });
-line.hidden = false;
+line.classList.add("ready");
