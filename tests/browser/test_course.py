@@ -195,6 +195,7 @@ def test_the_landing_page_leads_to_a_running_example(visit: Visit, language: str
     visit.page.set_viewport_size({"width": width, "height": 740})
     visit.open(f"{language}/")
     visit.page.locator("a.start").click()
+    visit.page.wait_for_url("**/01-first-token/")
     if width < 400:
         visit.page.locator("#tab-notebook").click()
     visit.page.locator('[data-state="live"]').wait_for(timeout=LIVE_MS)
