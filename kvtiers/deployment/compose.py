@@ -2,28 +2,16 @@
 
 from typing import Any
 
-from kvtiers.deployment.services import LOOPBACK, Role, Service
+from kvtiers.deployment.services import LOOPBACK, MODELS, PROGRAMS, Role, Service, keeper, program
 from kvtiers.deployment.yaml_text import to_yaml
 from kvtiers.settings.wiring import Plan
 
-PROGRAMS = "/opt/venv/bin"
-MODELS = "/root/.cache/huggingface"
+_HOST_MODELS = "${HF_HOME:-~/.cache/huggingface}"
 
 
 def files(services: list[Service], plan: Plan) -> dict[str, str]:
     """``compose.yaml``."""
     return {"compose.yaml": to_yaml({"services": _services(services, plan)})}
-
-
-def program(service: Service) -> str:
-    """Where its image keeps the command's program."""
-    name = service.command[0]
-    return name if service.role is Role.STORE else f"{PROGRAMS}/{name}"
-
-
-def keeper(services: list[Service]) -> Role:
-    """Who reads and writes the drive: LMCache's server, or an engine that has none beside it."""
-    return Role.SERVER if any(service.role is Role.SERVER for service in services) else Role.ENGINE
 
 
 def _services(services: list[Service], plan: Plan) -> dict[str, Any]:
@@ -72,5 +60,5 @@ def _volumes(service: Service, services: list[Service], plan: Plan) -> list[str]
     if plan.wiring.on_drive and service.role is keeper(services):
         volumes.append(f"{plan.disk_path}:{plan.disk_path}")
     if service.role is Role.ENGINE:
-        volumes.append(f"{MODELS}:{MODELS}")
+        volumes.append(f"{_HOST_MODELS}:{MODELS}")
     return volumes

@@ -6,12 +6,12 @@ there the kubelet asks whether it is well. A host port is taken once a node, so 
 
 from typing import Any
 
-from kvtiers.deployment.compose import MODELS, keeper, program
-from kvtiers.deployment.services import API_PORT, LOOPBACK, Role, Service
+from kvtiers.deployment.services import API_PORT, LOOPBACK, MODELS, Role, Service, keeper, program
 from kvtiers.deployment.yaml_text import to_yaml
 from kvtiers.errors import KvtiersError
 from kvtiers.settings.wiring import Plan
 
+_NODE_MODELS = "/var/cache/huggingface"
 API_HOST = "0.0.0.0"  # of the node: a Service leads there
 
 
@@ -44,20 +44,21 @@ def _workload(service: Service, services: list[Service], plan: Plan) -> dict[str
 
 
 def _pod(service: Service, services: list[Service], plan: Plan) -> dict[str, Any]:
-    paths = [plan.disk_path] if plan.wiring.on_drive and service.role is keeper(services) else []
-    paths += [MODELS] if service.role is Role.ENGINE else []
+    # On the node, by where the container sees it.
+    paths = {plan.disk_path: plan.disk_path} if plan.wiring.on_drive and service.role is keeper(services) else {}
+    paths |= {MODELS: _NODE_MODELS} if service.role is Role.ENGINE else {}
     pod: dict[str, Any] = {
         "hostNetwork": True,
         "hostIPC": True,
         "dnsPolicy": "ClusterFirstWithHostNet",
         "runtimeClassName": "nvidia",
         "nodeSelector": {"nvidia.com/gpu.present": "true"},
-        "containers": [_container(service, plan, paths)],
+        "containers": [_container(service, plan, list(paths))],
     }
     if paths:
         pod["volumes"] = [
             {"name": f"path-{number}", "hostPath": {"path": path, "type": "DirectoryOrCreate"}}
-            for number, path in enumerate(paths)
+            for number, path in enumerate(paths.values())
         ]
     return pod
 

@@ -10,6 +10,9 @@ from kvtiers.settings.wiring import Plan, Wiring, engine_command, engine_environ
 API_PORT = 8000
 MEASURED_LMCACHE = "0.5.6"
 LOOPBACK = "127.0.0.1"
+# In the images.
+PROGRAMS = "/opt/venv/bin"
+MODELS = "/root/.cache/huggingface"
 # Room for LMCache's server beside its RAM tier: an estimate, a CUDA context included.
 _SERVER_GIB = 4.0
 
@@ -53,3 +56,14 @@ def services_of(plan: Plan, lmcache: str = "", api_host: str = LOOPBACK) -> list
     command = (*engine_command(plan), "--host", api_host, "--port", str(API_PORT))
     services.append(Service(Role.ENGINE, image, command, engine_environment(plan), (API_PORT, "/health")))
     return services
+
+
+def program(service: Service) -> str:
+    """Where its image keeps the command's program."""
+    name = service.command[0]
+    return name if service.role is Role.STORE else f"{PROGRAMS}/{name}"
+
+
+def keeper(services: list[Service]) -> Role:
+    """Who reads and writes the drive: LMCache's server, or an engine that has none beside it."""
+    return Role.SERVER if any(service.role is Role.SERVER for service in services) else Role.ENGINE

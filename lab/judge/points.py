@@ -9,6 +9,7 @@ from typing import Any
 from kvtiers.result.evidence import Counters
 from kvtiers.units import format_bytes, format_seconds
 from lab.judge.answers import first_difference, is_rounding
+from lab.measure.cache_server import L1_HITS, L2_HITS
 from lab.measure.client import Completion, RequestError
 
 Gap = Callable[[Sequence[int], int, int], float | None]
@@ -164,8 +165,8 @@ def _clearly_faster(these: Asked, those: Asked) -> bool:
 def answered_by(before: dict[str, float], after: dict[str, float]) -> str:
     """Which tier it was, by counters of LMCache's server or of vLLM's own tiering."""
     names = {
-        "l1": "lmcache_mp_lookup_hit_l1_tokens_total",
-        "l2": "lmcache_mp_lookup_hit_l2_tokens_total",
+        "l1": L1_HITS,
+        "l2": L2_HITS,
         "loaded": "vllm:kv_offload_load_bytes_total",
         "read": "vllm:kv_offload_tiering_read_bytes_total",
     }

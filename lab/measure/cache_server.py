@@ -15,12 +15,14 @@ from lab.measure.counters import SETTLE_TIMEOUT_S, metric_totals
 
 WRITE_TIMEOUT_S = 120.0
 _POLL_S = 0.03
-_LOOKUPS = "lmcache_mp_lookups_requests_total"
+LOOKUPS = "lmcache_mp_lookups_requests_total"
+L1_HITS = "lmcache_mp_lookup_hit_l1_tokens_total"
+L2_HITS = "lmcache_mp_lookup_hit_l2_tokens_total"
 _WRITTEN = "lmcache_mp_l1_write_chunks_total"
 _NAMES = (
     "lmcache_mp_lookup_requested_tokens_total",
-    "lmcache_mp_lookup_hit_l1_tokens_total",
-    "lmcache_mp_lookup_hit_l2_tokens_total",
+    L1_HITS,
+    L2_HITS,
 )
 
 
@@ -60,7 +62,7 @@ class CacheServer:
             log = self._log.request(
                 request_id, chunks * self._chunk_tokens, is_reuse=bool(step and step.is_reuse), ranks=self._ranks()
             )
-        awaited = {_LOOKUPS: 1, _WRITTEN: chunks}
+        awaited = {LOOKUPS: 1, _WRITTEN: chunks}
         deadline = time.monotonic() + SETTLE_TIMEOUT_S
         while missing := _short(awaited, self._totals, now := self.totals()):
             if time.monotonic() > deadline:

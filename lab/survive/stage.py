@@ -17,7 +17,7 @@ from lab.engines.shared_memory import require_shared, shared_memory
 from lab.errors import LabError
 from lab.knobs import FLOODS
 from lab.launches import Directories, LocalRun, bytes_stored, pool_of, running, share_of_card, storage_for
-from lab.measure.cache_server import CacheServer
+from lab.measure.cache_server import L1_HITS, L2_HITS, LOOKUPS, CacheServer
 from lab.measure.chunks import check_cache_root, supports_direct_io
 from lab.measure.client import Client, Completion
 from lab.measure.counters import await_deltas, read_totals
@@ -25,8 +25,6 @@ from lab.measure.documents import TokenSource, ordinary_ids
 from lab.paths import LOGS
 from lab.run_directory import alone, run_directory
 
-_L1_HITS, _L2_HITS = "lmcache_mp_lookup_hit_l1_tokens_total", "lmcache_mp_lookup_hit_l2_tokens_total"
-_LOOKUPS = "lmcache_mp_lookups_requests_total"
 _WAIT_S, _POLL_S = 120.0, 0.1
 _ENGINES = 2
 
@@ -80,11 +78,11 @@ class Engine:
             return Answer(completion, 0, 0, 0)
 
         def counted() -> bool:
-            return cache.totals().get(_LOOKUPS, 0.0) > cache_totals.get(_LOOKUPS, 0.0)
+            return cache.totals().get(LOOKUPS, 0.0) > cache_totals.get(LOOKUPS, 0.0)
 
         self._stage.wait(counted, "LMCache's server never counted the lookup of what the engine loaded")
         now = cache.totals()
-        l1, l2 = (int(now.get(name, 0.0) - cache_totals.get(name, 0.0)) for name in (_L1_HITS, _L2_HITS))
+        l1, l2 = (int(now.get(name, 0.0) - cache_totals.get(name, 0.0)) for name in (L1_HITS, L2_HITS))
         return Answer(completion, moved.external_hits, l1, l2)
 
     def push_out(self) -> None:
@@ -152,7 +150,7 @@ class Stage:
 
         def looked_up() -> bool:
             self.first.ask(self.document(f"probe {self.next_number()}", self.wanted.knobs.chunk_tokens))
-            return self.cache.totals().get(_LOOKUPS, 0.0) > 0
+            return self.cache.totals().get(LOOKUPS, 0.0) > 0
 
         self.wait(looked_up, "the engine did not come back to LMCache's server")
 
