@@ -7,7 +7,6 @@ from typing import Any
 from kvtiers.logs.requests import Kind
 from kvtiers.logs.warnings import Trouble
 
-_KEPT_ERRORS = 20
 # Connectors that this package judges; of several, as a MultiConnector loads them, the first of these is shown.
 _OURS = ("LMCache", "Offloading", "SimpleCPUOffload")
 # What only follows from an error said before.
@@ -85,8 +84,3 @@ class Start:
         causes = [error for error in self.errors if error.id not in CONSEQUENCES]
         named = [error for error in causes if error.exception or error.known]
         return next(iter(named or causes or self.errors), None)
-
-    def err(self, trouble: Trouble) -> None:
-        """Take an error down."""
-        if len(self.errors) < _KEPT_ERRORS:
-            self.errors.append(trouble)

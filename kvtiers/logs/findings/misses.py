@@ -91,7 +91,8 @@ def _of_an_mp_server(log: Log, start: Start) -> Iterator[Conclusion]:
         values = {"stored": tokens["mp_stored"], "stores": tokens["mp_stores"], "slots": slots or "?"}
         yield Conclusion("mp_never_loaded", values | {"engines": engines or "?"})
     if log.reaped:
-        yield Conclusion("mp_reaped", {"line": _reaped_line(log)})
+        line = next(trouble.said for name, trouble in log.samples.items() if name.startswith("mp_reaped"))
+        yield Conclusion("mp_reaped", {"line": line})
 
 
 def _hybrid(start: Start) -> Iterator[Conclusion]:
@@ -99,7 +100,3 @@ def _hybrid(start: Start) -> Iterator[Conclusion]:
     came_back = start.external_hit_rate or start.tokens["loaded"] or start.tokens["mp_loaded"]
     if start.connector == "LMCacheMPConnector" and came_back and _RECURRENT.match(start.architecture):
         yield Conclusion("hybrid_in_mp", {"model": start.architecture})
-
-
-def _reaped_line(log: Log) -> str:
-    return next(trouble.said for name, trouble in log.samples.items() if name.startswith("mp_reaped"))
