@@ -11,7 +11,6 @@ from kvtiers.commands.arguments import language_argument, model_arguments, spec_
 from kvtiers.deployment import Form, files_of
 from kvtiers.errors import KvtiersError
 from kvtiers.ledger.tiers import Traffic
-from kvtiers.model.layers import LayerKind
 from kvtiers.settings.advise import Advice, Host, Served, advise, files
 from kvtiers.settings.wiring import Plan, Platform, Wiring
 from kvtiers.units import format_bytes
@@ -91,7 +90,7 @@ def _served(options: argparse.Namespace) -> Served:
         kv_bytes_per_token=spec.bytes_per_token if spec else options.kv_bytes_per_token,
         tier_bytes_per_token=options.tier_kv_bytes_per_token,
         kv_dtype=spec.kv_dtype if spec else options.kv_dtype or "",
-        hybrid=any(layer.kind is LayerKind.STATE for layer in spec.layers) if spec else None,
+        hybrid=spec.has_states if spec else None,
         prefill_tokens_per_s=options.prefill_tokens_per_s,
         vllm=options.vllm or "",
         lmcache=options.lmcache or "",
