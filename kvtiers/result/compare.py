@@ -36,6 +36,11 @@ def side_by_side(results: Sequence[Result], language: str) -> list[list[str]]:
     return rows
 
 
+def ttft_text(row: StepSummary) -> str:
+    """The median, and of several samples the smallest and largest behind it."""
+    return format_seconds(row.ttft.median_s) + (f" ({spread_text(row.ttft)})" if row.samples > 1 else "")
+
+
 def spread_text(spread: Spread) -> str:
     """Smallest and largest, in the median's unit."""
     if spread.median_s < 1:
@@ -77,8 +82,6 @@ def _cell(summary: Summary, arm: Arm, step: Step) -> str:
     row, cold = summary.step(arm, step), summary.step(arm, Step.COLD)
     if row is None:
         return "–"
-    spread = f" ({spread_text(row.ttft)})" if row.samples > 1 else ""
-    shown = format_seconds(row.ttft.median_s) + spread
     if cold is None or step.tier is Tier.NONE:
-        return shown
-    return f"{shown}, {format_times(cold.ttft.median_s / row.ttft.median_s)}"
+        return ttft_text(row)
+    return f"{ttft_text(row)}, {format_times(cold.ttft.median_s / row.ttft.median_s)}"
