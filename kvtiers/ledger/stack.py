@@ -16,6 +16,8 @@ from kvtiers.ledger.costs import load_s, recompute_s
 from kvtiers.ledger.tiers import DEFAULT_BANDWIDTH_GB_PER_S, Tier
 from kvtiers.units import GIB, positive
 
+_Held = OrderedDict[int, None]  # documents of a tier, least recently used first
+
 
 @dataclass(frozen=True)
 class Workload:
@@ -93,39 +95,17 @@ def replay(
         KvtiersError: for a negative capacity or a number that is not above zero.
     """
     kv_bytes = workload.prefix_tokens * positive("kv_bytes_per_token", speeds.kv_bytes_per_token)
-    caches = [_LruTier(tier, _entries(tier, kv_bytes)) for tier in tiers]
+    caches = [(tier, _entries(tier, kv_bytes), _Held()) for tier in tiers]
     compute_s = recompute_s(workload.prefix_tokens, speeds.prefill_tokens_per_s)
     saved_by = {Tier.NONE: 0.0} | {tier.tier: compute_s - _load_s(tier.tier, workload, speeds) for tier in tiers}
 
     answered_by = []
     for index, document in enumerate(workload.stream()):
-        if index in restarts_before:
-            for cache in caches:
-                cache.restart()
+        for tier, _, held in caches:
+            if index in restarts_before and not tier.survives_restart:
+                held.clear()
         answered_by.append(_answer(caches, document))
     return Replay(answered_by, sum(saved_by[tier] for tier in answered_by))
-
-
-class _LruTier:
-    """Whole prefixes, least recently used first."""
-
-    def __init__(self, tier: StackTier, entries: int) -> None:
-        self.tier = tier
-        self._entries = entries
-        self._documents: OrderedDict[int, None] = OrderedDict()
-
-    def holds(self, document: int) -> bool:
-        return document in self._documents
-
-    def use(self, document: int) -> None:
-        self._documents[document] = None
-        self._documents.move_to_end(document)
-        if len(self._documents) > self._entries:
-            self._documents.popitem(last=False)
-
-    def restart(self) -> None:
-        if not self.tier.survives_restart:
-            self._documents.clear()
 
 
 def _entries(tier: StackTier, kv_bytes: float) -> int:
@@ -134,13 +114,16 @@ def _entries(tier: StackTier, kv_bytes: float) -> int:
     return int(tier.capacity_gib * GIB // kv_bytes)
 
 
-def _answer(caches: Iterable[_LruTier], document: int) -> Tier:
+def _answer(caches: Iterable[tuple[StackTier, int, _Held]], document: int) -> Tier:
     """The nearest tier that holds the document; it and the tiers above it have it as their newest entry afterwards."""
-    for cache in caches:
-        held = cache.holds(document)
-        cache.use(document)
-        if held:
-            return cache.tier.tier
+    for tier, entries, held in caches:
+        was_held = document in held
+        held[document] = None
+        held.move_to_end(document)
+        if len(held) > entries:
+            held.popitem(last=False)
+        if was_held:
+            return tier.tier
     return Tier.NONE
 
 
