@@ -15,11 +15,7 @@ def language_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def stdin_once(names: Sequence[str]) -> None:
-    """Refuse to read standard input, ``-`` among ``names``, a second time.
-
-    Raises:
-        KvtiersError: where that is asked for.
-    """
+    """Refuse to read standard input, ``-`` among ``names``, a second time."""
     if names.count("-") > 1:
         raise KvtiersError("standard input can be read once: give - once")
 
@@ -32,11 +28,7 @@ def model_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def spec_of(options: argparse.Namespace) -> KvSpec | None:
-    """The model of the arguments of ``model_arguments``; None where a number was given instead.
-
-    Raises:
-        KvtiersError: neither or both given, or a config that cannot be used.
-    """
+    """The model of the arguments of ``model_arguments``; None where a number was given instead."""
     if (options.config is None) == (options.kv_bytes_per_token is None):
         raise KvtiersError("give the model's CONFIG or --kv-bytes-per-token, one of the two")
     return None if options.config is None else kv_spec(read_config(options.config), options.kv_dtype)

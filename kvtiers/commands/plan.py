@@ -50,11 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
-    """The command's output, and 1 where the versions are known not to work together.
-
-    Raises:
-        KvtiersError: for arguments that cannot be used.
-    """
+    """The command's output, and 1 where the versions are known not to work together."""
     traffic = Traffic(options.context, options.prefixes, options.reuse, options.shared)
     host = Host(
         free_vram_gib=options.free_vram_gib,
@@ -124,25 +120,15 @@ def _said(advice: Advice, traffic: Traffic, served: Served, language: str) -> li
         return text(f"plan.{key}", language, values)
 
     on_gpu = traffic.prefixes * traffic.context_tokens * served.kv_bytes_per_token
-    parts = [
-        words(
-            "arithmetic",
-            prefixes=traffic.prefixes,
-            context=traffic.context_tokens,
-            per_token=format_bytes(served.kv_bytes_per_token),
-            needed=format_bytes(on_gpu),
-            vram=format_bytes(verdict.free_vram_bytes),
-            ram=format_bytes(verdict.cpu_ram_bytes),
-        )
-    ]
+    sizes = {"per_token": served.kv_bytes_per_token, "needed": on_gpu}
+    sizes |= {"vram": verdict.free_vram_bytes, "ram": verdict.cpu_ram_bytes}
+    shown = {name: format_bytes(size) for name, size in sizes.items()}
+    parts = [words("arithmetic", prefixes=traffic.prefixes, context=traffic.context_tokens, **shown)]
     if verdict.needed_bytes != on_gpu:
         needed = format_bytes(verdict.needed_bytes)
         parts.append(words("tier_arithmetic", per_token=format_bytes(served.tier_bytes), needed=needed))
-    return [
-        *parts,
-        words(f"reason.{verdict.reason}"),
-        *(words(f"note.{name}", **values) for name, values in advice.notes),
-    ]
+    parts.append(words(f"reason.{verdict.reason}"))
+    return parts + [words(f"note.{name}", **values) for name, values in advice.notes]
 
 
 def _commands(plan: Plan, proof: Sequence[str], language: str) -> list[str]:

@@ -16,11 +16,7 @@ API_HOST = "0.0.0.0"  # of the node: a Service leads there
 
 
 def files(services: list[Service], plan: Plan) -> dict[str, str]:
-    """``kubernetes.yaml``: what runs, and the address under which vLLM is reached.
-
-    Raises:
-        KvtiersError: for a store that every node would have to reach.
-    """
+    """``kubernetes.yaml``: what runs, and the address under which vLLM is reached."""
     if any(service.role is Role.STORE for service in services):
         raise KvtiersError("a cluster's Valkey is a service of its own, with a password: plan mp_s3 or mp_drive")
     manifests = [_workload(service, services, plan) for service in services]

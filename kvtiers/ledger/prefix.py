@@ -24,9 +24,6 @@ def prefill(prompt_tokens: int, same_leading_tokens: int, block_tokens: int) -> 
         prompt_tokens: of the whole prompt.
         same_leading_tokens: how many of them were computed before.
         block_tokens: tokens a block, 0 without a prefix cache.
-
-    Raises:
-        KvtiersError: for a prompt without tokens.
     """
     if prompt_tokens < 1:
         raise KvtiersError(f"prompt_tokens must be 1 or more, got {prompt_tokens!r}")

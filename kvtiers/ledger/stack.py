@@ -90,9 +90,6 @@ def replay(
         tiers: nearest first.
         speeds: KV size, prefill rate and bandwidths.
         restarts_before: indices of requests before which the engine restarts.
-
-    Raises:
-        KvtiersError: for a negative capacity or a number that is not above zero.
     """
     kv_bytes = workload.prefix_tokens * positive("kv_bytes_per_token", speeds.kv_bytes_per_token)
     caches = [(tier, _entries(tier, kv_bytes), _Held()) for tier in tiers]

@@ -16,20 +16,12 @@ Item = TypeVar("Item", int, str)
 
 
 def parse_config(text: str) -> dict[str, Any]:
-    """A config.json's text as a mapping.
-
-    Raises:
-        KvtiersError: when it is not a JSON object.
-    """
+    """A config.json's text as a mapping."""
     return read_object(text, "config.json")
 
 
 def read_config(source: str) -> dict[str, Any]:
-    """The config at a path (a file, or a model's folder), or in the text itself when it starts with ``{``.
-
-    Raises:
-        KvtiersError: when there is no such file or it holds no JSON object.
-    """
+    """The config at a path (a file, or a model's folder), or in the text itself when it starts with ``{``."""
     if source.lstrip().startswith("{"):
         return parse_config(source)
     path = Path(source)
@@ -101,11 +93,7 @@ class ModelConfig:
         return default
 
     def flag(self, key: str) -> bool | None:
-        """The switch under ``key``, or the class's default, or None.
-
-        Raises:
-            KvtiersError: when it is neither true nor false.
-        """
+        """The switch under ``key``, or the class's default, or None."""
         path, value = self._find(key)
         if value is None:
             value = self.family.defaults.get(key)
@@ -114,11 +102,7 @@ class ModelConfig:
         return value
 
     def listed(self, key: str, kind: type[Item]) -> list[Item] | None:
-        """The list of whole numbers or of names under ``key``; None when there is none or it is empty.
-
-        Raises:
-            KvtiersError: when it is something else.
-        """
+        """The list of whole numbers or of names under ``key``; None when there is none or it is empty."""
         path, value = self._find(key)
         if value is None or value == []:
             return None

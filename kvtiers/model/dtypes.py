@@ -55,11 +55,7 @@ PACKED_MLA_BYTES = {"fp8_ds_mla": 656, "nvfp4_ds_mla": 352}
 
 
 def kv_dtype_named(name: str, field: str = "kv_dtype") -> KvDtype:
-    """The KV type of that name; PyTorch's names (``bfloat16``, ``torch.float16``) are understood too.
-
-    Raises:
-        KvtiersError: naming ``field``.
-    """
+    """The KV type of that name, or PyTorch's (``bfloat16``, ``torch.float16``); errors call it ``field``."""
     short = name.removeprefix("torch.")
     dtype = KV_DTYPES.get(DTYPE_NAMES.get(short, short))
     if dtype is None:

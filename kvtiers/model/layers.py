@@ -47,11 +47,7 @@ class Part:
     piece_bytes: int
 
     def rank_bytes(self, tp: int = 1) -> int:
-        """Bytes on one of ``tp`` ranks.
-
-        Raises:
-            KvtiersError: when neither number divides the other, which no engine can serve.
-        """
+        """Bytes on one of ``tp`` ranks; where neither number divides the other no engine can serve it: refused."""
         if self.count % tp and tp % self.count:
             raise KvtiersError(f"tp={tp} cannot split {self.count} heads: neither number divides the other")
         return max(1, self.count // tp) * self.piece_bytes

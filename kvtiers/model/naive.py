@@ -19,21 +19,13 @@ from kvtiers.model.vllm import VllmOptions, reserve
 
 
 def hidden_size_formula(config: Mapping[str, Any], element_bytes: float = 2) -> float:
-    """Bytes per token by the ``hidden_size`` formula.
-
-    Raises:
-        KvtiersError: naming the key it needs and does not find.
-    """
+    """Bytes per token by the ``hidden_size`` formula."""
     model = ModelConfig(config)
     return 2 * model.number("layers") * model.number("hidden") * element_bytes
 
 
 def kv_heads_formula(config: Mapping[str, Any], element_bytes: float = 2) -> float:
-    """Bytes per token by the ``kv_heads`` formula; a head_dim that is no whole number stays one.
-
-    Raises:
-        KvtiersError: naming the key it needs and does not find.
-    """
+    """Bytes per token by the ``kv_heads`` formula; a head_dim that is no whole number stays one."""
     model = ModelConfig(config)
     heads = model.number("heads")
     kv_heads = model.optional("kv_heads") or heads
@@ -55,11 +47,7 @@ class Comparison:
 def compare(
     model: str, config: Mapping[str, Any], context_tokens: int, options: VllmOptions | None = None
 ) -> Comparison:
-    """One row of the table: the two formulas, what must be kept, what vLLM 0.32.0 reserves (its defaults on CUDA).
-
-    Raises:
-        KvtiersError: when the config cannot be read or served.
-    """
+    """One row of the table: the two formulas, what must be kept, what vLLM 0.32.0 reserves (its defaults on CUDA)."""
     spec = kv_spec(config)
     element_bytes = kv_dtype_named(spec.kv_dtype).bits / 8
     return Comparison(

@@ -37,11 +37,7 @@ class LayerPlan:
 
 
 def layer_plan(config: ModelConfig) -> LayerPlan:
-    """The plan of a decoder's layers.
-
-    Raises:
-        KvtiersError: when the keys that describe it contradict each other.
-    """
+    """The plan of a decoder's layers; keys that contradict each other are refused."""
     own = config.family.layer_plan
     plans = (_FAMILY_PLANS[own],) if own else _PLANS
     return _with_sharing(config, next(filter(None, (read(config) for read in plans))))

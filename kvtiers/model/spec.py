@@ -68,11 +68,7 @@ class KvSpec:
 
 
 def at_least_one(name: str, value: int) -> int:
-    """``value`` if it is a whole number of at least 1.
-
-    Raises:
-        KvtiersError: naming the quantity otherwise.
-    """
+    """``value`` if it is a whole number of at least 1; the error names it otherwise."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise KvtiersError(f"{name} must be a whole number above 0, got {value!r}")
     return value

@@ -75,11 +75,7 @@ class Survival:
 
 
 def read_survival(content: str) -> Survival:
-    """A result file's text, checked.
-
-    Raises:
-        KvtiersError: saying what is wrong with it.
-    """
+    """A result file's text, checked."""
     data = read_object(content, "the file")
     if data.get("schema") != SCHEMA:
         raise KvtiersError(f"it is not a result of `lab survive` ({SCHEMA})")

@@ -89,8 +89,7 @@ class Advice:
 def advise(served: Served, traffic: Traffic, host: Host, *, wiring: Wiring | None = None) -> Advice:
     """What to run; ``wiring`` instead of the one that follows from the verdict.
 
-    Raises:
-        KvtiersError: for numbers that make no sense, and versions that can't have what is asked for.
+    Numbers that make no sense are refused, and versions that can't have what is asked for.
     """
     verdict = _judge(served, traffic, host)
     chosen = wiring or _WIRING_OF.get(verdict.tier)
@@ -197,11 +196,7 @@ def _risk_notes(served: Served, host: Host, wiring: Wiring) -> Iterator[Note]:
 
 
 def _versions(served: Served, host: Host, wiring: Wiring) -> tuple[Note | None, bool]:
-    """What is known of the versions, and whether they rule the wiring out.
-
-    Raises:
-        KvtiersError: for a version that is none, or one that lacks the tier.
-    """
+    """What is known of the versions, and whether they rule the wiring out; refused where they are none or lack it."""
     for version in filter(None, (served.vllm, served.lmcache)):
         _numbers(version)
     if wiring.mode is None:

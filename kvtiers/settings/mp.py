@@ -113,11 +113,7 @@ def server_command(mode: MPMode) -> list[str]:
 
 
 def connector(mode: MPMode) -> dict[str, Any]:
-    """The value of ``--kv-transfer-config``.
-
-    Raises:
-        KvtiersError: for a time of 0.
-    """
+    """The value of ``--kv-transfer-config``."""
     extra: dict[str, Any] = {
         "lmcache.mp.host": f"tcp://{mode.host}",
         "lmcache.mp.port": mode.port,
@@ -140,11 +136,7 @@ def compact(value: object) -> str:
 
 
 def absolute(path: str) -> str:
-    """``path``, if it is one absolute path.
-
-    Raises:
-        KvtiersError: otherwise.
-    """
+    """``path``, if it is one absolute path; otherwise it is refused."""
     if not path.startswith("/") or "," in path:
         raise KvtiersError(f"disk_path must be one absolute path such as /mnt/nvme/lmcache, got {path!r}")
     return path

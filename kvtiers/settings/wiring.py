@@ -144,11 +144,7 @@ def lmcache_environment(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def connector(plan: Plan) -> dict[str, Any]:
-    """The value of ``--kv-transfer-config``.
-
-    Raises:
-        KvtiersError: for a size of 0 or a path that is not absolute.
-    """
+    """The value of ``--kv-transfer-config``."""
     mode = mp_mode(plan)
     if mode is not None:
         return mp.connector(mode)
