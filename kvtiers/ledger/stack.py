@@ -94,7 +94,9 @@ def replay(
     kv_bytes = workload.prefix_tokens * positive("kv_bytes_per_token", speeds.kv_bytes_per_token)
     caches = [(tier, _entries(tier, kv_bytes), _Held()) for tier in tiers]
     compute_s = recompute_s(workload.prefix_tokens, speeds.prefill_tokens_per_s)
-    saved_by = {Tier.NONE: 0.0} | {tier.tier: compute_s - _load_s(tier.tier, workload, speeds) for tier in tiers}
+    load_s_of = {Tier.NONE: compute_s, Tier.VRAM: 0.0}  # what is in VRAM is used where it lies
+    for below in {tier.tier for tier in tiers} - {Tier.VRAM}:
+        load_s_of[below] = load_s(workload.prefix_tokens, speeds.kv_bytes_per_token, speeds.bandwidth_gb_per_s[below])
 
     answered_by = []
     for index, document in enumerate(workload.stream()):
@@ -102,7 +104,7 @@ def replay(
             if index in restarts_before and not tier.survives_restart:
                 held.clear()
         answered_by.append(_answer(caches, document))
-    return Replay(answered_by, sum(saved_by[tier] for tier in answered_by))
+    return Replay(answered_by, sum(compute_s - load_s_of[tier] for tier in answered_by))
 
 
 def _entries(tier: StackTier, kv_bytes: float) -> int:
@@ -122,10 +124,3 @@ def _answer(caches: Iterable[tuple[StackTier, int, _Held]], document: int) -> Ti
         if was_held:
             return tier.tier
     return Tier.NONE
-
-
-def _load_s(tier: Tier, workload: Workload, speeds: Speeds) -> float:
-    """Seconds to bring a prefix back; what is in VRAM is used where it lies."""
-    if tier is Tier.VRAM:
-        return 0.0
-    return load_s(workload.prefix_tokens, speeds.kv_bytes_per_token, speeds.bandwidth_gb_per_s[tier])

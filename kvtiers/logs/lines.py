@@ -4,8 +4,12 @@ Source: format strings of LMCache 0.5.6 (vllm_v1_adapter.py, cache_engine.py) an
 0.3. LMCache colours its lines in files too. Its "GB" are 1024³ bytes.
 """
 
+import ast
 import re
-from typing import NamedTuple
+import warnings
+from functools import lru_cache
+from types import NoneType
+from typing import Any, NamedTuple
 
 from kvtiers.logs.requests import Request
 
@@ -31,6 +35,11 @@ RETRIEVED = re.compile(
 _STAMP = re.compile(r"(\d\d):(\d\d):(\d\d),(\d{3})\] LMCache ")
 _MOVED_FOR = re.compile(r"\[req_id=([^\]\s]*)\] \w+ ")
 _LONGEST_ID = 300
+SETTINGS = (
+    *("chunk_size", "local_cpu", "max_local_cpu_size", "local_disk", "max_local_disk_size"),
+    *("remote_url", "remote_storage_plugins", "pre_caching_hash_algorithm"),
+)
+"""LMCache's settings that a reader is shown."""
 
 
 class Moved(NamedTuple):
@@ -95,3 +104,24 @@ def moved_of(match: re.Match[str]) -> Moved:
     start = text.rfind("[req_id=", max(at - _LONGEST_ID, 0), at)
     said = _MOVED_FOR.fullmatch(text, start, at) if start >= 0 else None
     return Moved(said[1] if said else "", int(tokens), int(of), float(gib or 0), float(ms or 0) / 1000)
+
+
+@lru_cache(16)
+def settings_of(text: str) -> dict[str, Any]:
+    """LMCache prints its settings as a Python dict; ``inf`` is no literal. Sizes of old versions carry a unit."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a damaged line is not ours to be warned of
+            printed = ast.literal_eval(re.sub(r"(?<=: )inf\b", "None", text))
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return {}
+    if not isinstance(printed, dict):
+        return {}
+    return {name: printed[name] for name in SETTINGS if name in printed and _is_setting(name, printed[name])}
+
+
+def _is_setting(name: str, value: Any) -> bool:
+    """Is it of a kind that LMCache prints? A damaged line may hold any literal."""
+    if name == "chunk_size":
+        return isinstance(value, int)
+    return all(isinstance(one, (str, int, float, NoneType)) for one in (value if isinstance(value, list) else [value]))

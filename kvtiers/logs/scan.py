@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from kvtiers.logs.lines import LOOKUP, RESUMED, RETRIEVED, STORED, moved_of, request_of, time_of
-from kvtiers.logs.settings import settings_of
+from kvtiers.logs.lines import LOOKUP, RESUMED, RETRIEVED, STORED, moved_of, request_of, settings_of, time_of
 from kvtiers.logs.warnings import read_warning
 from kvtiers.tables import read_table
 

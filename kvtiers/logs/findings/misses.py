@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from kvtiers.logs.findings.conclusion import Conclusion
 from kvtiers.logs.requests import Kind
-from kvtiers.logs.settings import are_defaults
 from kvtiers.logs.starts import Start
 from kvtiers.logs.state import Log
 
@@ -28,7 +27,7 @@ def misses(log: Log) -> Iterator[Conclusion]:
         yield Conclusion("no_disk_tier", {"limit": start.settings.get("max_local_disk_size", "?")})
     else:
         yield from _stored_and_missed(log, start)
-    if start.no_config_file and are_defaults(start.settings) and start.requests and not start.tier_hits:
+    if start.no_config_file and start.has_defaults and start.requests and not start.tier_hits:
         yield Conclusion("defaults_in_force", {"gib": start.settings.get("max_local_cpu_size", "?")})
     if start.kinds[Kind.UNPROVEN] and not start.connector.startswith("LMCacheMP"):  # its server logs the loads
         yield Conclusion("unproven", {"requests": start.kinds[Kind.UNPROVEN]})
