@@ -20,17 +20,9 @@ def files(services: list[Service], plan: Plan) -> dict[str, str]:
     if any(service.role is Role.STORE for service in services):
         raise KvtiersError("a cluster's Valkey is a service of its own, with a password: plan mp_s3 or mp_drive")
     manifests = [_workload(service, services, plan) for service in services]
-    manifests.append(
-        {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": Role.ENGINE.value},
-            "spec": {
-                "selector": {"app": Role.ENGINE.value},
-                "ports": [{"port": API_PORT, "targetPort": API_PORT}],
-            },
-        }
-    )
+    address = {"selector": {"app": Role.ENGINE.value}, "ports": [{"port": API_PORT, "targetPort": API_PORT}]}
+    metadata = {"name": Role.ENGINE.value}
+    manifests.append({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": address})
     return {"kubernetes.yaml": "---\n".join(map(to_yaml, manifests))}
 
 

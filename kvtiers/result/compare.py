@@ -52,9 +52,8 @@ def spread_text(spread: Spread) -> str:
 def evidence_text(samples: Sequence[Sample], document: str, row: StepSummary, language: str) -> str:
     """What proves a step, in tokens: once where its samples agree, as a range where they do not."""
     proofs = [s.evidence for s in samples if (s.arm, s.step, s.document) == (row.arm, row.step, document)]
-    return " ".join(
-        f"{text(f'evidence.{name}', language, {})} {_range(values)}" for name, values in _tokens(proofs).items()
-    )
+    ranges = {name: "-".join(map(str, sorted({min(each), max(each)}))) for name, each in _tokens(proofs).items()}
+    return " ".join(f"{text(f'evidence.{name}', language, {})} {shown}" for name, shown in ranges.items())
 
 
 def _tokens(proofs: Sequence[Evidence]) -> dict[str, list[int]]:
@@ -72,10 +71,6 @@ def _tokens(proofs: Sequence[Evidence]) -> dict[str, list[int]]:
     counters = [proof.server_counters for proof in proofs if proof.server_counters]
     tiers = {"L1": [each.l1_hits for each in counters], "L2": [each.l2_hits for each in counters]}
     return own | tiers | {"loaded": external}
-
-
-def _range(values: Sequence[int]) -> str:
-    return str(values[0]) if len(set(values)) == 1 else f"{min(values)}-{max(values)}"
 
 
 def _cell(summary: Summary, arm: Arm, step: Step) -> str:
