@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 from kvtiers.commands.arguments import language_argument, stdin_once
 from kvtiers.errors import KvtiersError
@@ -15,7 +14,6 @@ from kvtiers.lint.findings import RULES
 from kvtiers.lint.formats import Format, explain, write
 from kvtiers.lint.forms.sources import read_sources
 from kvtiers.model import kv_spec, read_config
-from kvtiers.model.layers import LayerKind
 from kvtiers.units import positive
 
 _LARGEST_BYTES = 2_000_000
@@ -24,7 +22,6 @@ _FORMS = (
     "it reads shell, .env, docker run, compose, Kubernetes (KServe, LWS, Dynamo), vLLM production-stack's values, "
     "Dockerfile, systemd, vLLM's config.yaml and lmcache.yaml"
 )
-Number = TypeVar("Number", int, float)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,12 +51,15 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         raise KvtiersError("give the files of a deployment, its folder, or - for standard input")
     stdin_once([*options.files, options.mounts])
     spec = kv_spec(read_config(options.config)) if options.config else None
+    for name in ("prefix_tokens", "drive_free_gib", "memory_gib"):
+        if (value := getattr(options, name)) is not None:
+            positive(f"--{name.replace('_', '-')}", value)
     facts = Facts(
-        prefix_tokens=_given("--prefix-tokens", options.prefix_tokens),
+        prefix_tokens=options.prefix_tokens,
         kv_bytes_per_token=spec.bytes_per_token if spec else None,
-        drive_gib=_given("--drive-free-gib", options.drive_free_gib),
-        memory_gib=_given("--memory-gib", options.memory_gib),
-        recurrent=any(layer.kind is LayerKind.STATE for layer in spec.layers) if spec else None,
+        drive_gib=options.drive_free_gib,
+        memory_gib=options.memory_gib,
+        recurrent=spec.has_states if spec else None,
         mounts=_read(options.mounts) if options.mounts else "",
     )
     sources, skipped = _sources(options.files)
@@ -69,16 +69,22 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 
 
 def _sources(names: Sequence[str]) -> tuple[list[Source], list[tuple[str, str]]]:
-    """The texts to read: each file that was named, and of a folder what concerns vLLM or LMCache."""
+    """The texts to read: each file that was named, and of a folder what concerns vLLM or LMCache; of that also what
+    can't be read, with the reason."""
     sources: list[Source] = []
     skipped: list[tuple[str, str]] = []
     for name in names:
-        if name != "-" and Path(name).is_dir():
-            inside, refused = _folder(Path(name))
-            sources += inside
-            skipped += refused
+        if name == "-" or not Path(name).is_dir():
+            sources.append(Source("stdin" if name == "-" else name, _read(name)))
             continue
-        sources.append(Source("stdin" if name == "-" else name, _read(name)))
+        for path in map(str, _below(Path(name))):
+            try:
+                source = Source(path, _read(path))
+                read_sources([source])
+            except KvtiersError as error:
+                skipped.append((path, str(error).removeprefix(f"{path}, ")))
+            else:
+                sources.append(source)
     silent = [source.name for source in sources if source.name in (*names, "stdin") and _says_nothing(source, sources)]
     if silent or read_sources(sources).silent:
         raise KvtiersError(
@@ -95,21 +101,6 @@ def _says_nothing(source: Source, sources: Sequence[Source]) -> bool:
     return replace(whole, read=[]) == replace(without, read=[])
 
 
-def _folder(folder: Path) -> tuple[list[Source], list[tuple[str, str]]]:
-    """What is read of a folder, and what is not, with the reason."""
-    sources: list[Source] = []
-    skipped: list[tuple[str, str]] = []
-    for path in _below(folder):
-        try:
-            source = Source(str(path), _read(str(path)))
-            read_sources([source])
-        except KvtiersError as error:
-            skipped.append((str(path), str(error).removeprefix(f"{path}, ")))
-        else:
-            sources.append(source)
-    return sources, skipped
-
-
 def _below(folder: Path) -> Iterator[Path]:
     """Files by what their names promise, hidden folders left out."""
     for place, folders, files in os.walk(folder):
@@ -117,12 +108,6 @@ def _below(folder: Path) -> Iterator[Path]:
         for name in sorted(files):
             if name.lower().endswith(_IN_FOLDERS):
                 yield Path(place, name)
-
-
-def _given(name: str, value: Number | None) -> Number | None:
-    if value is not None:
-        positive(name, value)
-    return value
 
 
 def _read(name: str) -> str:
