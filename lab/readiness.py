@@ -9,7 +9,15 @@ from pathlib import Path
 from kvtiers.units import GIB, format_bytes
 from lab.engines.presets import DEFAULT_PRESET, PRESETS, Preset
 from lab.knobs import Knobs
-from lab.launches import DEFAULT_CACHE_ROOT, LocalRun, bytes_stored, pool_of, share_of_card, storage_for
+from lab.launches import (
+    DEFAULT_CACHE_ROOT,
+    LocalRun,
+    bytes_stored,
+    engines_at_once,
+    pool_of,
+    share_of_card,
+    storage_for,
+)
 from lab.measure.chunks import supports_direct_io
 from lab.paths import engine_environment
 from lab.run_directory import run_directory
@@ -90,7 +98,16 @@ def _windows() -> Line:
 
 
 def _memory(run: LocalRun) -> Line:
-    l1_bytes, free = GIB * storage_for(run, pool_of(run), Path("/"), direct_io=True).l1_gib, available_memory_bytes()
+    pool = pool_of(run)
+    storage, free = storage_for(run, pool, Path("/"), direct_io=True), available_memory_bytes()
+    if short := space.unshared("lab", run.preset.engine):
+        return Line("RAM", short, bad=True)
+    if run.preset.engine == "cpu":
+        try:
+            engines_at_once(run, pool, storage)
+        except MachineError as error:
+            return Line("RAM", str(error), bad=True)
+    l1_bytes = GIB * storage.l1_gib
     had = "not told" if free is None else f"{format_bytes(free)} can be had"
     said = f"LMCache's server keeps up to {format_bytes(l1_bytes)} of KV there; {had}"
     return Line("RAM", said, free is not None and free < l1_bytes)
@@ -121,7 +138,9 @@ def _left_to_bring(preset: Preset) -> Line:
     if (engine_environment(preset.engine) / "complete.json").is_file():
         engine = f"the {preset.engine} engine is there"
     else:
-        engine = f"the {preset.engine} engine takes up to {space.engine_bytes(preset.engine) / 1e9:.0f} GB"
+        engine = space.remark("lab", preset.engine) or (
+            f"the {preset.engine} engine takes up to {space.engine_bytes(preset.engine) / 1e9:.0f} GB"
+        )
     if Path(preset.model).is_absolute():
         return Line("set up", f"{engine}; the model is made here")
     size = f"{preset.weight_bytes / 1e9:.1f} GB"

@@ -31,6 +31,8 @@ def install_line(needs: Sequence[Need], name: str, root: bool) -> str:
     packages = " ".join(dict.fromkeys(need.packages[name or "apt"] for need in needs))
     if not name:
         return f"the system's own package manager; Debian's names are: {packages}"
+    if not root and not shutil.which("sudo"):
+        return f"as root: {install_line(needs, name, root=True)}"
     sudo = "" if root else "sudo "
     update = f"{sudo}apt-get update && " if name == "apt" else ""
     return f"{update}{sudo}{_INSTALL[name]} {packages}"

@@ -57,14 +57,16 @@ class Experiment:
 
     def requests(self, targets: Sequence[Target]) -> int:
         """How many requests a run takes, warm-up included, without a restart's."""
-        rounds = self.knobs.repeats * len(self.documents) + 1
-        late = sum(len(target.steps(Moment.EVICTED, self.knobs.page_cache)) for target in targets)
-        return rounds * (2 * len(targets) + late * (1 + self.floods))
+        flooded = {Moment.FIRST: 1, Moment.AT_ONCE: 1, Moment.EVICTED: 1 + self.floods}
+        return sum(each * self._asked_at(targets, moment) for moment, each in flooded.items())
 
-    @property
-    def requests_again(self) -> int:
+    def requests_again(self, targets: Sequence[Target]) -> int:
         """How many requests the part after a restart takes."""
-        return self.knobs.repeats * len(self.documents) + 1
+        return self._asked_at(targets, Moment.RESTARTED)
+
+    def _asked_at(self, targets: Sequence[Target], moment: Moment) -> int:
+        rounds = self.knobs.repeats * len(self.documents) + 1
+        return rounds * sum(len(target.steps(moment, self.knobs.page_cache)) for target in targets)
 
     @property
     def warm_up(self) -> Document:

@@ -36,7 +36,7 @@ def collect(experiment: Experiment, targets: Sequence[Target], outcome: Outcome,
     """Run the experiment, or with ``again`` its part after a restart; a fault ends it, and what was measured until then
     stays."""
     with bars() as progress:
-        bar = add_bar(progress, "requests", experiment.requests(targets) if not again else experiment.requests_again)
+        bar = add_bar(progress, "requests", (experiment.requests_again if again else experiment.requests)(targets))
 
         def on_request(what: str) -> None:
             bar.note(what)
