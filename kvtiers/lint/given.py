@@ -1,5 +1,6 @@
 """What is given: texts to check, and what they say of one deployment."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,13 +51,17 @@ class Container:
     shm: Value | None = None
     host_network: bool = False
     host_ipc: bool = False
-    published: list[str] = field(default_factory=list)
-    mounts: list[Mount] | None = None  # None: not to be seen
+    published: Sequence[str] = ()
+    mounts: Sequence[Mount] | None = None  # None: not to be seen
 
     def mount_of(self, path: str) -> Mount | None:
         """The volume that holds ``path``."""
         inside = [mount for mount in self.mounts or [] if (path + "/").startswith(mount.path.rstrip("/") + "/")]
         return max(inside, key=lambda mount: len(mount.path), default=None)
+
+    def lacks(self, path: str) -> bool:
+        """Does ``path`` lie in the container itself, which goes when it goes?"""
+        return self.mounts is not None and path.startswith("/") and self.mount_of(path) is None
 
 
 @dataclass
@@ -80,9 +85,13 @@ class Process:
     broken: list[tuple[Value, str]] = field(default_factory=list)
     by_chart: bool = False
 
-    def number(self, *names: str) -> int | None:
-        """An option that is a whole number, by the first of its names that is given; None where it can't be seen."""
-        option = next((self.options[name] for name in names if name in self.options), None)
+    @property
+    def place(self) -> str:
+        return f"{self.source}:{self.line}"
+
+    def number(self, name: str) -> int | None:
+        """An option that is a whole number; None where it can't be seen."""
+        option = self.options.get(name)
         return int(option.value) if option and option.literal and str(option.value).isdecimal() else None
 
 

@@ -1,8 +1,9 @@
 """One server as its engine will see it: every setting once, from the place that wins; and what was not to be seen."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 from kvtiers.json_text import read_json
@@ -10,23 +11,18 @@ from kvtiers.lint.given import Given, Process, Unseen, Value, last_part
 from kvtiers.lint.values import convert, unquoted
 from kvtiers.settings import known
 
-# As LMCache 0.5.6 has them, for the settings the rules look at.
+# As LMCache 0.5.6 has them, for the settings the rules look at: those that are not off by default.
 DEFAULTS: dict[str, Any] = {
     "chunk_size": 256,
     "local_cpu": True,
     "max_local_cpu_size": 5.0,
-    "local_disk": None,
     "max_local_disk_size": 0.0,
     "pre_caching_hash_algorithm": "builtin",
-    "remote_url": None,
-    "remote_storage_plugins": None,
-    "enable_pd": False,
-    "enable_p2p": False,
-    "enable_controller": False,
-    "extra_config": None,
 }
 _KNOWN = {"vllm": "0.32", "lmcache": "0.5"}
 _IN_PROCESS = re.compile(r"LMCache(?!MP)")
+_RANKS = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size")
+_EXTRA = "kv_connector_extra_config"
 
 
 @dataclass(frozen=True)
@@ -46,24 +42,25 @@ class Facts:
 
 @dataclass
 class Setup:
-    """A server (None: settings alone were given) with LMCache's settings in force.
+    """A server with LMCache's settings in force; ``alone``: settings alone were given, and the server is an empty one.
 
     ``connector``: the value of ``--kv-transfer-config``, as far as it can be read; ``connector_error``: why no further.
     ``unseen``: where more settings may stand.
     """
 
-    server: Process | None
-    settings: dict[str, Value]
+    server: Process
+    alone: bool
     environment: Mapping[str, Value]
-    in_file: dict[str, Value]
-    in_environment: dict[str, Value]
+    in_file: Mapping[str, Value]
+    in_environment: Mapping[str, Value]
+    unseen: Sequence[Unseen]
+    versions: Mapping[str, Value]
+    facts: Facts
+    settings: dict[str, Value] = field(default_factory=dict)
     connector: dict[str, Any] | None = None
     connector_at: Value | None = None
     connector_error: str | None = None
     quoted: bool = False
-    unseen: list[Unseen] = field(default_factory=list)
-    versions: Mapping[str, Value] = field(default_factory=dict)
-    facts: Facts = field(default_factory=Facts)
 
     @property
     def has_settings(self) -> bool:
@@ -90,8 +87,7 @@ class Setup:
     @property
     def extra(self) -> dict[str, Any]:
         """``kv_connector_extra_config``."""
-        extra = (self.connector or {}).get("kv_connector_extra_config")
-        return extra if isinstance(extra, dict) else {}
+        return extra_of(self.connector or {})
 
     @property
     def in_process(self) -> bool:
@@ -101,14 +97,12 @@ class Setup:
     @property
     def workers(self) -> int:
         """Ranks on one node, each with an LMCache of its own; 1 where that can't be seen."""
-        server = self.server
-        if server is None:
-            return 1
-        sizes = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size")
-        total = 1
-        for name in sizes:
-            total *= max(1, server.number(name) or 1)
-        return max(1, total // max(1, server.number("nnodes") or 1))
+        total = prod(self.server.number(name) or 1 for name in _RANKS)
+        return max(1, total // (self.server.number("nnodes") or 1))
+
+    def option(self, name: str) -> Value | None:
+        """An option of the server's command."""
+        return self.server.options.get(name)
 
     def knows(self, package: str) -> bool:
         """Is the version that is seen, if any, the one whose names stand in the tables?"""
@@ -129,6 +123,12 @@ class Setup:
         return self.settings[name].literal if name in self.settings else not self.unseen
 
 
+def extra_of(connector: Mapping[str, Any]) -> dict[str, Any]:
+    """A connector's ``kv_connector_extra_config``; empty where it has none."""
+    extra = connector.get(_EXTRA)
+    return extra if isinstance(extra, dict) else {}
+
+
 def setups(given: Given, facts: Facts) -> Iterator[Setup]:
     """One for each server, and for each lmcache.yaml that none of them reads; one for variables alone."""
     used: set[str] = set()
@@ -137,27 +137,28 @@ def setups(given: Given, facts: Facts) -> Iterator[Setup]:
         environment = {**outside, **server.not_exported, **server.environment}
         names = _files_of(environment, given)
         used |= set(names)
-        setup = _setup(server, environment, given, names, facts)
-        setup.unseen = [*server.environment_unseen, *_file_unseen(environment, names, given)]
-        setup.versions = {**given.versions, **server.versions}
-        _connect(setup, server)
-        yield setup
+        yield _setup(server, environment, names, given, facts)
     alone = [[name] for name in given.files if name not in used]
-    if not given.servers and not given.files and given.environment:
-        alone = [[]]
-    for names in alone:
-        outside = {} if given.servers else given.environment
-        setup = _setup(None, outside, given, names, facts)
-        setup.unseen = _file_unseen(outside, names, given)
-        yield setup
+    for names in alone or ([[]] if given.environment and not (given.servers or given.files) else []):
+        yield _setup(None, {} if given.servers else given.environment, names, given, facts)
 
 
 def _setup(
-    server: Process | None, environment: Mapping[str, Value], given: Given, names: list[str], facts: Facts
+    server: Process | None, environment: Mapping[str, Value], names: list[str], given: Given, facts: Facts
 ) -> Setup:
-    in_file = {key: value for name in names for key, value in given.files[name].items()}
-    in_environment = _settings_of(environment)
-    return Setup(server, {**in_file, **in_environment}, environment, in_file, in_environment, facts=facts)
+    setup = Setup(
+        server or Process("", 0),
+        server is None,
+        environment,
+        {key: value for name in names for key, value in given.files[name].items()},
+        _settings_of(environment),
+        [*(server.environment_unseen if server else []), *_file_unseen(environment, names, given)],
+        {**given.versions, **(server.versions if server else {})},
+        facts,
+    )
+    setup.settings = {**setup.in_file, **setup.in_environment}
+    _connect(setup)
+    return setup
 
 
 def _files_of(environment: Mapping[str, Value], given: Given) -> list[str]:
@@ -187,15 +188,14 @@ def _settings_of(environment: Mapping[str, Value]) -> dict[str, Value]:
     return settings
 
 
-def _connect(setup: Setup, server: Process) -> None:
-    option = server.options.get("kv-transfer-config")
+def _connect(setup: Setup) -> None:
+    shortcut = _shortcut(setup)
+    option = setup.connector_at = setup.option("kv-transfer-config")
     if option is None:
-        setup.connector = _shortcut(server)
+        setup.connector = shortcut or None
         return
-    setup.connector_at = option
-    text = str(option.value)
-    setup.quoted = unquoted(text).startswith("{") and unquoted(text) != text.strip()
-    text = unquoted(text)
+    text = unquoted(str(option.value))
+    setup.quoted = text.startswith("{") and text != str(option.value).strip()
     try:
         config = read_json(text)
     except ValueError as error:
@@ -207,33 +207,26 @@ def _connect(setup: Setup, server: Process) -> None:
     if not (option.literal or config.get("kv_connector")) or "$" in str(config.get("kv_connector")):
         setup.connector_error = ""
         return
-    setup.connector = _with_size(config, server)
+    size = setup.option("kv-offloading-size")
+    if size:  # fills in connector, role and size
+        config |= shortcut
+        config[_EXTRA] = {**extra_of(config), "cpu_bytes_to_use": f"{size.value} GiB"}
+    setup.connector = config
     for connector in setup.connectors:
-        extra = connector.get("kv_connector_extra_config")
-        for key, value in extra.items() if isinstance(extra, dict) else ():
+        for key, value in extra_of(connector).items():
             if key.startswith("lmcache.") and not key.startswith("lmcache.mp."):
                 setup.settings[key.removeprefix("lmcache.")] = Value(value, option.source, option.line)
 
 
-def _shortcut(server: Process) -> dict[str, Any] | None:
+def _shortcut(setup: Setup) -> dict[str, Any]:
     """What ``--kv-offloading-size``, or Dynamo's ``--connector``, stands for."""
-    backend, dynamo = server.options.get("kv-offloading-backend"), server.options.get("connector")
+    backend, dynamo = setup.option("kv-offloading-backend"), setup.option("connector")
     name = ""
-    if "kv-offloading-size" in server.options:
+    if setup.option("kv-offloading-size"):
         name = "LMCacheMPConnector" if backend and backend.value == "lmcache" else "OffloadingConnector"
     elif dynamo and dynamo.value == "lmcache":
         name = "LMCacheConnectorV1"
-    return {"kv_connector": name, "kv_role": "kv_both", "shortcut": True} if name else None
-
-
-def _with_size(config: dict[str, Any], server: Process) -> dict[str, Any]:
-    """``--kv-offloading-size`` beside ``--kv-transfer-config`` fills in connector, role and size."""
-    named, size = _shortcut(server), server.options.get("kv-offloading-size")
-    if named is None or size is None:
-        return config
-    extra = config.get("kv_connector_extra_config")
-    sized = {**(extra if isinstance(extra, dict) else {}), "cpu_bytes_to_use": f"{size.value} GiB"}
-    return {**config, "kv_connector": named["kv_connector"], "kv_role": "kv_both", "kv_connector_extra_config": sized}
+    return {"kv_connector": name, "kv_role": "kv_both"} if name else {}
 
 
 def _readable(text: str) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """A word with what is known of its variables and arrays filled in, as the shell does it."""
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from kvtiers.lint.command.shell import Part, Word
 
@@ -10,8 +11,8 @@ _REFERENCE = re.compile(
     re.DOTALL,
 )
 _DOCUMENT = re.compile(r"\$\(\s*cat\s*<<-?\s*(['\"]?)(\w+)\1\s*?\n(.*?)\n\s*\2\s*\)", re.DOTALL)
-_KUBERNETES = re.compile(r"(\$\$)|\$\((\w+)\)")
-_COMPOSE = re.compile(r"(\$\$)|\$(?:\{(\w+)(?:(:?[-+?])([^}]*))?\}|(\w+))")
+KUBERNETES = re.compile(r"(?P<dollar>\$\$)|\$\((?P<name>\w+)\)")
+COMPOSE = re.compile(r"(?P<dollar>\$\$)|\$(?:\{(?P<name>\w+)(?::?[+?][^}]*|:?-(?P<default>[^}]*))?\}|(?P<plain>\w+))")
 
 
 @dataclass
@@ -33,8 +34,9 @@ class _Field:
     begun: bool = False
     open: bool = False
 
-    def add(self, text: str, literal: bool = True) -> None:
+    def add(self, text: str, literal: bool = True, open_: bool = False) -> None:
         self.text, self.literal, self.begun = self.text + text, self.literal and literal, True
+        self.open = self.open or open_
 
 
 def expand(word: Word, scope: Scope) -> list[Word]:
@@ -47,33 +49,28 @@ def expand(word: Word, scope: Scope) -> list[Word]:
             _expand_part(part, scope, fields)
         else:
             fields[-1].add(part.text)
-    whole = len(word.parts) == 1 or all(not part.text for part in word.parts if not part.expands)
+    whole = len(word.parts) == 1 or all(part.expands or not part.text for part in word.parts)
     return [Word(one.text, word.line, one.literal, open=one.open and whole) for one in fields if one.begun]
 
 
 def expand_value(word: Word, scope: Scope) -> Word:
     """As in an assignment, where nothing falls into several words."""
-    whole = [Part(part.text, part.expands) for part in word.parts]
-    return next(iter(expand(Word(word.text, word.line, word.literal, tuple(whole)), scope)), Word("", word.line))
+    whole = replace(word, parts=tuple(replace(part, splits=False) for part in word.parts))
+    return next(iter(expand(whole, scope)), Word("", word.line))
 
 
 def _expand_part(part: Part, scope: Scope, fields: list[_Field]) -> None:
     match = _REFERENCE.fullmatch(part.text)
     if match and (match["all"] or (match["plain"] or match["name"]) in ("@", "*")):
-        items = scope.arrays.get(match["name"] or "")
-        if items is None:
-            fields[-1].add(part.text, literal=False)
-            fields[-1].open = True
-        for number, item in enumerate(items or []):
+        unknown = [Word(part.text, 0, literal=False, open=True)]
+        for number, item in enumerate(scope.arrays.get(match["name"] or "", unknown)):
             if number:
                 fields.append(_Field())
-            fields[-1].add(item.text, item.literal)
-            fields[-1].open = item.open
+            fields[-1].add(item.text, item.literal, item.open)
         return
     value = _value(match, scope) if match else _document(part.text, scope)
     if value is None:
-        fields[-1].add(part.text, literal=False)
-        fields[-1].open |= part.splits
+        fields[-1].add(part.text, literal=False, open_=part.splits)
     elif not part.splits:
         fields[-1].add(value)
     else:
@@ -87,7 +84,7 @@ def _document(text: str, scope: Scope) -> str | None:
     """What ``$(cat <<EOF …)`` gives, where all of it is known."""
     document = _DOCUMENT.fullmatch(text)
     if document is None or document[1]:
-        return document[3] if document else None
+        return document and document[3]
     filled = here_document(document[3], scope)
     return None if "$" in filled or "`" in filled else filled
 
@@ -120,33 +117,19 @@ def here_document(text: str, scope: Scope) -> str:
     return re.sub(r"\\([\\$`\n])|\$(?:\{[^}]*\}|\w+)", resolved, text)
 
 
-def kubernetes(text: str, variables: dict[str, str | None]) -> tuple[str, bool]:
-    """``$(NAME)`` filled in from the container's variables, and whether all of them are known."""
+def fill(text: str, form: re.Pattern[str], variables: Mapping[str, str | None]) -> tuple[str, bool]:
+    """Where no shell does it, but KUBERNETES or COMPOSE; and whether all that it asks for is known."""
     known = True
 
     def resolved(match: re.Match[str]) -> str:
         nonlocal known
-        if match[1]:
+        found = match.groupdict()
+        if found["dollar"]:
             return "$"
-        value = variables.get(match[2])
+        value, default = variables.get(found["name"] or found["plain"]), found.get("default")
+        if not value and default is not None and "$" not in default:
+            return default
         known = known and value is not None
         return match[0] if value is None else value
 
-    return _KUBERNETES.sub(resolved, text), known
-
-
-def compose(text: str, variables: dict[str, str | None]) -> tuple[str, bool]:
-    """``${NAME:-default}`` filled in from compose's .env, and whether all of them are known."""
-    known = True
-
-    def resolved(match: re.Match[str]) -> str:
-        nonlocal known
-        if match[1]:
-            return "$"
-        value = variables.get(match[2] or match[5])
-        if not value and match[3] and match[3][-1] == "-" and "$" not in match[4]:
-            return match[4]
-        known = known and value is not None
-        return match[0] if value is None else value
-
-    return _COMPOSE.sub(resolved, text), known
+    return form.sub(resolved, text), known

@@ -2,7 +2,7 @@
 
 import re
 
-from kvtiers.lint.given import Given, Value
+from kvtiers.lint.given import Value
 
 _SERVER = re.compile(r"(?:^|/)(?:vllm-openai[\w-]*|vllm-cpu[\w-]*|vllm-tpu|vllm-rocm|vllm)(?=[:@]|$)")
 # NVIDIA's tags are dates, of its own builds.
@@ -15,11 +15,11 @@ def is_server(image: str) -> bool:
     return bool(_SERVER.search(image)) and "nvcr.io" not in image
 
 
-def note_versions(text: str, source: str, line: int, given: Given, versions: dict[str, Value]) -> None:
-    """Add the versions that ``text`` pins, or names by an image's tag, to ``versions``."""
+def note_versions(text: str, source: str, line: int, versions: dict[str, Value]) -> bool:
+    """Add the versions that ``text`` pins, or names by an image's tag. Is one of them vLLM's for CPUs?"""
     image = _TAG.search(text)
-    for match in [*_PIN.finditer(text), *([image] if image else [])]:
+    found = [*_PIN.finditer(text), *([image] if image else [])]
+    for match in found:
         is_lmcache = match["name"] == "lmcache" or (match is image and "lmcache/" in text)
         versions["lmcache" if is_lmcache else "vllm"] = Value(match["version"], source, line)
-        if match["name"].startswith("vllm-cpu"):
-            given.platform = "cpu"
+    return any(match["name"].startswith("vllm-cpu") for match in found)

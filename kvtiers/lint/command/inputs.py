@@ -1,11 +1,11 @@
 """All texts of one deployment, so that one can refer to another: --config FILE, env_file, ConfigMaps."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kvtiers.errors import KvtiersError
-from kvtiers.lint.given import Source, Unseen, Value, last_part
+from kvtiers.lint.given import Source, Value, last_part
 
 _ENV_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)")
 
@@ -31,13 +31,6 @@ class Inputs:
         if found:
             self.used.add(found[0].name)
         return found
-
-    def variables(self, path: str, place: Value, kind: str = "env_file") -> tuple[dict[str, Value], list[Unseen]]:
-        """What a file of variables sets, or that it was not given."""
-        found = self.find(path)
-        if found is None:
-            return {}, [Unseen(kind, path, place.source, place.line)]
-        return env_file(*found), []
 
     @property
     def dotenv(self) -> dict[str, str | None]:
@@ -70,11 +63,3 @@ def env_file(source: Source, first_line: int = 1) -> dict[str, Value]:
         elif line.strip() and not line.lstrip().startswith("#"):
             raise KvtiersError(f"line {number}: not NAME=value")
     return variables
-
-
-def all_texts(sources: Sequence[Source]) -> Inputs:
-    """The inputs by their names."""
-    inputs = Inputs()
-    for source in sources:
-        inputs.add(source)
-    return inputs

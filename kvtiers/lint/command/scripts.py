@@ -2,67 +2,27 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from kvtiers.lint.command.docker import docker_run, forwarded
+from kvtiers.lint.command.caller import Caller
+from kvtiers.lint.command.docker import docker_run
 from kvtiers.lint.command.expand import Scope, expand, expand_value, here_document
-from kvtiers.lint.command.images import is_server, note_versions
-from kvtiers.lint.command.inputs import Inputs, values_of
+from kvtiers.lint.command.images import is_server
+from kvtiers.lint.command.inputs import values_of
 from kvtiers.lint.command.lines import joined
 from kvtiers.lint.command.options import read_options, spell_out
-from kvtiers.lint.command.programs import handed_script, lmcache_start, server_start, shell_script
+from kvtiers.lint.command.programs import lmcache_start, script_in, server_start
 from kvtiers.lint.command.shell import Command, Word, parse
 from kvtiers.lint.command.vllm_config import merge_config
-from kvtiers.lint.given import Container, Given, Process, Source, Unseen, Value
+from kvtiers.lint.given import Source, Unseen, Value
 from kvtiers.settings import known
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
 _EXPORTING = ("export", "declare", "typeset", "local", "readonly", "setenv")
-_BEFORE_A_COMMAND = (
-    "env",
-    "exec",
-    "nohup",
-    "sudo",
-    "time",
-    "numactl",
-    "setsid",
-    "nice",
-    "command",
-    "tini",
-    "dumb-init",
-)
+_WRAPPERS = ["env", "exec", "nohup", "sudo", "time", "numactl", "setsid", "nice", "command", "tini", "dumb-init"]
 _KEYWORDS = ("if", "then", "elif", "else", "do", "while", "until", "!", "{", "[[", "[")
 _SETS_NO_SETTING = re.compile(r"(?:activate|\.?\w*rc|\.?\w*profile|conda\.sh|setup\w*\.sh)$")
 _WRITTEN = (".yaml", ".yml", ".env", ".json", ".service", ".sh")
-_OURS = re.compile(r"LMCACHE_|VLLM_|PYTHONHASHSEED$")
-
-
-@dataclass
-class Caller:
-    """Where a command stands: in which text, and what reaches it.
-
-    ``environment``: what it is handed; ``assigned``: variables that are set and not exported; ``unseen``: where more
-    variables may come from. ``image_serves``: the command is what follows an image's own ``vllm serve``.
-    """
-
-    source: str
-    inputs: Inputs
-    given: Given
-    environment: dict[str, Value] = field(default_factory=dict)
-    assigned: dict[str, Value] = field(default_factory=dict)
-    unseen: list[Unseen] = field(default_factory=list)
-    versions: dict[str, Value] = field(default_factory=dict)
-    scope: Scope = field(default_factory=Scope)
-    container: Container | None = None
-    image_serves: bool = False
-    exports_all: bool = False
-    piped: list[tuple[str, int]] = field(default_factory=list)  # here-documents on their way to a tee
-
-    @property
-    def started(self) -> list[Process]:
-        """The servers that this text starts."""
-        everything = [*self.given.servers, *self.given.lmcache_servers]
-        return [process for process in everything if process.source == self.source]
 
 
 def read_script(commands: Iterable[Command], caller: Caller) -> None:
@@ -70,32 +30,29 @@ def read_script(commands: Iterable[Command], caller: Caller) -> None:
     before = len(caller.started)
     for command in joined(commands):
         _step(command, caller)
-    started = caller.started[before:]
-    own = {name for name in caller.scope.referenced if name.removeprefix("LMCACHE_").lower() not in known.kinds()}
+    started, asked_for = caller.started[before:], caller.scope.referenced
+    own = {name for name in asked_for if name.removeprefix("LMCACHE_").lower() not in known.kinds()}
     for process in started:
-        for variables, leave_out in ((process.not_exported, caller.scope.referenced), (process.environment, own)):
+        for variables, leave_out in ((process.not_exported, asked_for), (process.environment, own)):
             for name in leave_out & set(variables):
                 del variables[name]
     if not started:
-        ours = {name: value for name, value in caller.assigned.items() if _OURS.match(name)}
-        caller.given.environment |= {**ours, **caller.environment}
-        caller.given.versions |= caller.versions
+        caller.hand_over()
 
 
 def _note_documents(command: Command, caller: Caller) -> None:
     """Files that a script writes from here-documents, or hands to kubectl: from here on they are there."""
     texts = [word.text for word in command.words]
-    to_tee = texts[-1:] if "tee" in texts else []
-    target = next((expand_value(word, caller.scope).text for word in command.redirects), "") or "".join(to_tee)
+    to_tee = texts[-1] if "tee" in texts else ""
+    target = next((expand_value(word, caller.scope).text for word in command.redirects), "") or to_tee
     target = "kubectl.yaml" if "kubectl" in texts[:2] else target
     documents = [*caller.piped]
     for document in command.documents:
-        filled = here_document(document.text, caller.scope) if document.expands else document.text
+        filled = document.text if document.literal else here_document(document.text, caller.scope)
         documents.append((filled, document.line))
     caller.piped = documents if command.piped and not target else []
-    for text, line in documents:
-        if target.endswith(_WRITTEN):
-            caller.inputs.add(Source(f"{caller.source} ({target})", text), line)
+    for text, line in documents if target.endswith(_WRITTEN) else ():
+        caller.inputs.add(Source(f"{caller.source} ({target})", text), line)
 
 
 def _step(command: Command, caller: Caller) -> None:
@@ -115,58 +72,59 @@ def _step(command: Command, caller: Caller) -> None:
             _assign(word, caller, caller.exports_all)
     elif first == "read" and command.documents and raw[-1].text.isidentifier():
         caller.scope.variables[raw[-1].text] = command.documents[0].text
-    elif first in ("set", "unset", "for", "read", "source", ".", "eval"):
-        _builtin(first, raw[1:], caller)
-    else:
-        words = [one for word in raw for one in expand(word, caller.scope)]
-        run_command(words, caller, command.broken)
+    elif not _builtin(first, raw[1:], caller):
+        run_command(_expanded(raw, caller), caller, command.broken)
+
+
+def _expanded(words: Iterable[Word], caller: Caller) -> list[Word]:
+    return [one for word in words for one in expand(word, caller.scope)]
 
 
 def _assign(word: Word, caller: Caller, exports: bool) -> None:
-    match = _ASSIGNMENT.fullmatch(word.text)
+    match, name = _ASSIGNMENT.fullmatch(word.text), word.text.rstrip("+=")
     if word.items is not None:
-        name = word.text.rstrip("+=")
-        items = [one for item in word.items for one in expand(item, caller.scope)]
-        caller.scope.arrays[name] = [*(caller.scope.arrays.get(name, []) if "+=" in word.text else []), *items]
-    elif match is None:
-        name = word.text
-        if exports and not word.literal:  # export $(grep -v '^#' .env)
-            caller.unseen.append(Unseen("sourced", name, caller.source, word.line))
-        elif exports and name in caller.assigned:
-            caller.environment[name] = caller.assigned.pop(name)
-    else:
-        whole = expand_value(word, caller.scope)
-        text = whole.text.partition("=")[2]
-        name, value = match[1], Value(text, caller.source, word.line, whole.literal)
-        before = (caller.scope.variables.get(name) or "") if match[2] else ""
-        caller.scope.variables[name] = before + text if whole.literal else None
-        if exports or name in caller.environment:
-            caller.environment[name] = value
-            caller.assigned.pop(name, None)
-        else:
-            caller.assigned[name] = value
+        before = caller.scope.arrays.get(name, []) if "+=" in word.text else []
+        caller.scope.arrays[name] = [*before, *_expanded(word.items, caller)]
+    elif match:
+        _set(match[1], bool(match[2]), expand_value(word, caller.scope), caller, exports)
+    elif exports and not word.literal:  # export $(grep -v '^#' .env)
+        caller.not_seen("sourced", word.text, word.line)
+    elif exports and word.text in caller.assigned:
+        caller.environment[word.text] = caller.assigned.pop(word.text)
 
 
-def _builtin(name: str, words: Sequence[Word], caller: Caller) -> None:
+def _set(name: str, appends: bool, whole: Word, caller: Caller, exports: bool) -> None:
+    text = whole.text.partition("=")[2]
+    before = (caller.scope.variables.get(name) or "") if appends else ""
+    caller.scope.variables[name] = before + text if whole.literal else None
+    to = caller.environment if exports or name in caller.environment else caller.assigned
+    caller.assigned.pop(name, None)
+    to[name] = caller.value(text, whole.line, whole.literal)
+
+
+def _builtin(name: str, words: Sequence[Word], caller: Caller) -> bool:
+    """What a shell does itself; False where it is none of those that matter."""
     texts = [word.text for word in words]
-    if name == "set":
-        caller.exports_all = ("-a" in texts or "allexport" in texts) or (caller.exports_all and "+a" not in texts)
-    elif name == "unset":
-        for text in texts:
-            caller.environment.pop(text, None)
-            caller.assigned.pop(text, None)
-    elif name in ("for", "read"):
-        caller.scope.variables |= {text: None for text in texts if text.isidentifier()}
-    elif name == "eval":
-        line = words[0].line if words else 0
-        script = " ".join(one.text for word in words for one in expand(word, caller.scope))
-        _read_inner(script, line, caller)
-    elif texts:
-        found = caller.inputs.find(texts[0])
-        if found:
-            _read_inner(found[0].text, found[1], replace(caller, source=found[0].name))
-        elif not _SETS_NO_SETTING.search(texts[0]):
-            caller.unseen.append(Unseen("sourced", texts[0], caller.source, words[0].line))
+    match name:
+        case "set":
+            caller.exports_all = ("-a" in texts or "allexport" in texts) or (caller.exports_all and "+a" not in texts)
+        case "unset":
+            for text in texts:
+                caller.environment.pop(text, None)
+                caller.assigned.pop(text, None)
+        case "for" | "read":
+            caller.scope.variables |= {text: None for text in texts if text.isidentifier()}
+        case "eval":
+            _read_inner(" ".join(one.text for one in _expanded(words, caller)), words[0].line if words else 0, caller)
+        case "source" | "." if words:
+            found = caller.inputs.find(texts[0])
+            if found:
+                _read_inner(found[0].text, found[1], replace(caller, source=found[0].name))
+            elif not _SETS_NO_SETTING.search(texts[0]):
+                caller.not_seen("sourced", texts[0], words[0].line)
+        case _:
+            return False
+    return True
 
 
 def _read_inner(text: str, line: int, caller: Caller) -> None:
@@ -177,70 +135,55 @@ def _read_inner(text: str, line: int, caller: Caller) -> None:
 def run_command(words: Sequence[Word], caller: Caller, broken: Sequence[tuple[int, str]] = ()) -> None:
     """One command: a server, a shell or container that starts one, or nothing to us but the versions it installs."""
     for word in words:
-        note_versions(word.text, caller.source, word.line, caller.given, caller.versions)
+        caller.note_versions(word.text, word.line)
     words, environment = _prefix(words, caller)
-    run = docker_run(words, caller.source, caller.inputs)
-    if run is not None:
-        unset = [*forwarded(run, environment)]
-        inner = [*([run.entrypoint] if run.entrypoint else []), *run.arguments]
-        serves = run.entrypoint is None and (is_server(run.image.text) or _like_options(run.arguments))
-        assigned = {name: caller.assigned[name] for name in unset if name in caller.assigned}
-        versions: dict[str, Value] = {}
-        for word in (run.image, *run.arguments):
-            note_versions(word.text, caller.source, word.line, caller.given, versions)
-        inside = replace(
-            caller,
-            environment=run.environment,
-            assigned=assigned,
-            unseen=run.unseen,
-            versions=versions,
-            container=run.container,
-            image_serves=serves,
-        )
-        run_command(inner, inside, broken)
+    caller = replace(caller, environment=environment)
+    container = docker_run(words, caller)
+    if container:
+        run_command(*container, broken)
         return
-    script = shell_script(words) or handed_script(words)
-    if script is not None:
-        scope = replace(caller.scope, variables={**caller.scope.variables, **values_of(environment)})
-        inside = replace(caller, environment=environment, scope=scope, image_serves=False)
-        before = len(caller.started)
-        _read_inner(script.text, script.line, inside)
-        if len(caller.started) == before:  # command: [sh, -c], args: [vllm, serve, …]
-            _start(words[words.index(script) :], inside, [(script.line, "argument")])
+    script = script_in(words)
+    if script is None:
+        _start(words, caller, broken)
         return
-    _start(words, replace(caller, environment=environment), broken)
-
-
-def run_container(words: Sequence[Word], caller: Caller, image: str, line: int) -> None:
-    """What a container runs. Where only its image knows, but it is handed LMCache's settings, it is a server unseen."""
+    caller.scope = replace(caller.scope, variables={**caller.scope.variables, **values_of(environment)})
+    caller.image_serves = False
     before = len(caller.started)
-    run_command(words, caller)
+    _read_inner(script.text, script.line, caller)
+    if len(caller.started) == before:  # command: [sh, -c], args: [vllm, serve, …]
+        _start(words[words.index(script) :], caller, [(script.line, "argument")])
+
+
+def run_container(caller: Caller, image: str, line: int, command: list[Word], arguments: list[Word]) -> None:
+    """What a container runs. Where only its image knows, but it is handed LMCache's settings, it is a server unseen.
+
+    ``caller.image_serves``: does the image, whatever its name, where no ``command`` stands in its place?
+    """
+    serves = caller.image_serves or is_server(image)
+    caller.image_serves = serves and not command and bool(arguments)
+    caller.scope = Scope(values_of(caller.environment))
+    before = len(caller.started)
+    run_command([*command, *arguments], caller)
     if len(caller.started) == before and any(name.startswith("LMCACHE_") for name in caller.environment):
-        unseen = [Unseen("image", image, caller.source, line)]
-        process = _process(line, caller)
-        process.unseen += unseen
-        process.environment_unseen += unseen
+        unseen = Unseen("image", image, caller.source, line)
+        process = caller.process(line)
+        process.unseen.append(unseen)
+        process.environment_unseen.append(unseen)
         caller.given.servers.append(process)
-
-
-def _like_options(words: Sequence[Word]) -> bool:
-    """Does an unknown image get what only vLLM's server takes?"""
-    return any(word.text.startswith(("--kv-transfer-config", "--max-model-len")) for word in words)
 
 
 def _prefix(words: Sequence[Word], caller: Caller) -> tuple[Sequence[Word], dict[str, Value]]:
     """What is left without assignments and wrappers, and the environment with them."""
     environment, wrapped = dict(caller.environment), False
-    while words:
-        assignment = _ASSIGNMENT.fullmatch(words[0].text)
+    for start, word in enumerate(words):
+        assignment = _ASSIGNMENT.fullmatch(word.text)
         if assignment:
-            environment[assignment[1]] = Value(assignment[3], caller.source, words[0].line, words[0].literal)
-        elif words[0].text in _BEFORE_A_COMMAND:
+            environment[assignment[1]] = caller.value(assignment[3], word.line, word.literal)
+        elif word.text in _WRAPPERS:
             wrapped = True
-        elif not (wrapped and words[0].text.startswith("-")):
-            break
-        words = words[1:]
-    return words, environment
+        elif not (wrapped and word.text.startswith("-")):
+            return words[start:], environment
+    return [], environment
 
 
 def _start(words: Sequence[Word], caller: Caller, broken: Sequence[tuple[int, str]]) -> None:
@@ -250,26 +193,14 @@ def _start(words: Sequence[Word], caller: Caller, broken: Sequence[tuple[int, st
     if start is None:
         return
     line = words[start - 1].line if start else (words[0].line if words else 0)
-    process = _process(line, caller)
-    process.broken = [(Value("", caller.source, number), cause) for number, cause in broken]
+    process = caller.process(line)
+    process.broken = [(caller.value("", number), cause) for number, cause in broken]
     read_options(words[start:], process)
     if server:
         spell_out(process, known.server_options())
         caller.given.lmcache_servers.append(process)
         return
     if any(word.text == "dynamo.vllm" for word in words[:start]):
-        process.options.setdefault("connector", Value("", caller.source, line, literal=False))
+        process.options.setdefault("connector", caller.value("", line, literal=False))
     merge_config(process, caller.inputs)
     caller.given.servers.append(process)
-
-
-def _process(line: int, caller: Caller) -> Process:
-    return Process(
-        caller.source,
-        line,
-        environment=dict(caller.environment),
-        environment_unseen=list(caller.unseen),
-        not_exported={name: value for name, value in caller.assigned.items() if _OURS.match(name)},
-        versions=dict(caller.versions),
-        container=caller.container,
-    )

@@ -1,7 +1,5 @@
 """vLLM's own configuration file, as ``vllm serve --config`` reads it: options by their long names."""
 
-import json
-
 from kvtiers.lint.command.inputs import Inputs
 from kvtiers.lint.given import Process, Unseen, Value
 from kvtiers.lint.yaml_nodes import Node, documents
@@ -15,17 +13,17 @@ _MARKS = {
 
 def is_vllm_config(node: Node) -> bool:
     """Is a mapping a server's options?"""
-    return bool(_MARKS & {str(key).replace("_", "-") for key in node.value})
+    return bool(_MARKS & {str(key).replace("_", "-") for key in node.fields})
 
 
 def options_in(node: Node, source: str) -> dict[str, Value]:
     """Each key as the option it stands for; what is nested is JSON, what is false is not given."""
     options = {}
-    for key, value in node.value.items():
-        plain = value.plain()
+    for key, inner in node.fields.items():
+        plain = inner.value
         if plain is not False and plain is not None:
-            text = json.dumps(plain) if isinstance(plain, (dict, list)) else plain
-            options[str(key).replace("_", "-")] = Value(text if text is True else str(text), source, node.keys[key])
+            text = inner.json if isinstance(plain, (dict, list)) else plain if plain is True else str(plain)
+            options[str(key).replace("_", "-")] = Value(text, source, inner.key_line)
     return options
 
 
@@ -38,7 +36,5 @@ def merge_config(process: Process, inputs: Inputs) -> None:
     if found is None:
         process.unseen.append(Unseen("config_file", str(named.value), named.source, named.line))
         return
-    source, first_line = found
-    for node in documents(source.text, first_line):
-        if isinstance(node.value, dict):
-            process.options = {**options_in(node, source.name), **process.options}
+    for node in documents(found[0].text, found[1]):
+        process.options = {**options_in(node, found[0].name), **process.options}

@@ -1,14 +1,13 @@
 """A YAML or JSON file by what stands in it: compose, Kubernetes, Helm values, vLLM's configuration, lmcache.yaml."""
 
-import json
-
 from kvtiers.errors import KvtiersError
+from kvtiers.lint.command.caller import Caller
 from kvtiers.lint.command.inputs import Inputs
 from kvtiers.lint.command.vllm_config import is_vllm_config, options_in
 from kvtiers.lint.forms.charts import is_values, read_values
 from kvtiers.lint.forms.compose import read_service
 from kvtiers.lint.forms.kubernetes import note_config_map, read_object
-from kvtiers.lint.given import Given, Process, Source, Value, is_part
+from kvtiers.lint.given import Process, Source, Value, is_part
 from kvtiers.lint.yaml_nodes import Node, documents
 from kvtiers.settings import known
 
@@ -16,12 +15,11 @@ from kvtiers.settings import known
 def note_config_maps(source: Source, inputs: Inputs) -> None:
     """Make the ConfigMaps of a file known before anything refers to them."""
     for node in documents(source.text):
-        if isinstance(node.value, dict):
-            note_config_map(source, node, inputs)
+        note_config_map(source, node, inputs)
 
 
-def read_yaml(source: Source, inputs: Inputs, given: Given, first_line: int) -> str:
-    """Add what the file says to ``given``, and name its kind.
+def read_yaml(source: Source, first_line: int, caller: Caller) -> str:
+    """Add what the file says to what is given, and name its kind.
 
     Raises:
         KvtiersError: ``line N: …`` for what is no YAML, or YAML about something else.
@@ -29,39 +27,39 @@ def read_yaml(source: Source, inputs: Inputs, given: Given, first_line: int) -> 
     kind = "yaml"
     for node in documents(source.text, first_line):
         if isinstance(node.value, dict):
-            kind = _document(source, node, inputs, given)
+            kind = _document(source, node, caller)
         elif node.value is not None:
             raise KvtiersError(f"line {node.line}: neither settings (name: value) nor services")
     return kind
 
 
-def _document(source: Source, node: Node, inputs: Inputs, given: Given) -> str:
-    services = node.value.get("services")
-    if {"apiVersion", "kind"} <= set(node.value):
-        if not note_config_map(source, node, inputs):
-            read_object(source, node, inputs, given)
+def _document(source: Source, node: Node, caller: Caller) -> str:
+    if {"apiVersion", "kind"} <= set(node.fields):
+        if not note_config_map(source, node, caller.inputs):
+            read_object(node, caller)
         return "kubernetes"
-    if services is not None and isinstance(services.value, dict):
-        for name, service in services.value.items():
-            if isinstance(service.value, dict):
-                read_service(source, str(name), service, inputs, given)
+    if isinstance(node.at("services").value, dict):
+        for name, service in node.at("services").fields.items():
+            if service.fields:
+                read_service(str(name), service, caller.fresh())
         return "compose"
     if is_values(node):
-        read_values(source, node, inputs, given)
+        read_values(node, caller)
         return "helm"
-    return _settings(source, node, given)
+    return _settings(source, node, caller)
 
 
-def _settings(source: Source, node: Node, given: Given) -> str:
-    if "kv_connector" in node.value:  # the value of --kv-transfer-config by itself
-        value = Value(_json_of(node), source.name, node.line)
+def _settings(source: Source, node: Node, caller: Caller) -> str:
+    given, keys = caller.given, [str(key) for key in node.fields]
+    if "kv_connector" in keys:  # the value of --kv-transfer-config by itself
+        value = Value(node.json, source.name, node.line)
         given.servers.append(Process(source.name, node.line, {"kv-transfer-config": value}))
         return "kv_transfer_config"
-    if is_vllm_config(node) and not any(str(key) in known.kinds() for key in node.value):
+    if is_vllm_config(node) and not known.kinds().keys() & set(keys):
         given.servers.append(Process(source.name, node.line, options_in(node, source.name)))
         return "vllm_config"
-    if _like_settings(source, [str(key) for key in node.value]):
-        values = {str(key): Value(value, source.name, node.keys[key]) for key, value in node.value.items()}
+    if _like_settings(source, keys):
+        values = {str(key): Value(one.plain(), source.name, one.key_line) for key, one in node.fields.items()}
         given.files[source.name] = values
         return "lmcache"
     raise KvtiersError(
@@ -76,7 +74,3 @@ def _like_settings(source: Source, keys: list[str]) -> bool:
         return True
     alone = not is_part(source.name) and not source.text.lstrip().startswith("{")
     return alone and any(known.nearest(key, known.kinds()) for key in keys)
-
-
-def _json_of(node: Node) -> str:
-    return json.dumps(node.plain(), default=str)

@@ -1,0 +1,84 @@
+"""Where a command stands, and what reaches it."""
+
+import re
+from dataclasses import dataclass, field
+
+from kvtiers.lint.command.expand import Scope
+from kvtiers.lint.command.images import note_versions
+from kvtiers.lint.command.inputs import Inputs, env_file
+from kvtiers.lint.given import Container, Given, Process, Unseen, Value
+
+_OURS = re.compile(r"LMCACHE_|VLLM_|PYTHONHASHSEED$")
+
+
+@dataclass
+class Caller:
+    """In which text a command stands, and what it is handed.
+
+    ``environment``: what it is handed; ``assigned``: variables that are set and not exported; ``unseen``: where more
+    variables may come from. ``image_serves``: the command is what follows an image's own ``vllm serve``.
+    """
+
+    source: str
+    inputs: Inputs
+    given: Given
+    environment: dict[str, Value] = field(default_factory=dict)
+    assigned: dict[str, Value] = field(default_factory=dict)
+    unseen: list[Unseen] = field(default_factory=list)
+    versions: dict[str, Value] = field(default_factory=dict)
+    scope: Scope = field(default_factory=Scope)
+    container: Container | None = None
+    image_serves: bool = False
+    exports_all: bool = False
+    piped: list[tuple[str, int]] = field(default_factory=list)  # here-documents on their way to a tee
+
+    @property
+    def started(self) -> list[Process]:
+        """The servers that this text starts."""
+        everything = [*self.given.servers, *self.given.lmcache_servers]
+        return [process for process in everything if process.source == self.source]
+
+    @property
+    def ours(self) -> dict[str, Value]:
+        """Variables for vLLM or LMCache that are set and not exported."""
+        return {name: value for name, value in self.assigned.items() if _OURS.match(name)}
+
+    def fresh(self) -> "Caller":
+        """Another command of the same text, which is handed nothing of this one's."""
+        return Caller(self.source, self.inputs, self.given)
+
+    def value(self, value: object, line: int, literal: bool = True) -> Value:
+        return Value(value, self.source, line, literal)
+
+    def not_seen(self, kind: str, name: str, line: int) -> None:
+        self.unseen.append(Unseen(kind, name, self.source, line))
+
+    def note_versions(self, text: str, line: int) -> None:
+        """The versions that a text pins, or names by an image's tag."""
+        if note_versions(text, self.source, line, self.versions):
+            self.given.platform = "cpu"
+
+    def read_variables(self, path: str, line: int) -> None:
+        """What a file of variables sets, or that it was not given."""
+        found = self.inputs.find(path)
+        if found:
+            self.environment |= env_file(*found)
+        else:
+            self.not_seen("env_file", path, line)
+
+    def hand_over(self) -> None:
+        """What no server here was started with stands for the whole deployment."""
+        self.given.environment |= {**self.ours, **self.environment}
+        self.given.versions |= self.versions
+
+    def process(self, line: int) -> Process:
+        """A server that starts here."""
+        return Process(
+            self.source,
+            line,
+            environment=dict(self.environment),
+            environment_unseen=list(self.unseen),
+            not_exported=self.ours,
+            versions=dict(self.versions),
+            container=self.container,
+        )
