@@ -1,6 +1,6 @@
 """What is given: texts to check, and what they say of one deployment."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,15 +33,6 @@ class Unseen:
     line: int
 
 
-@dataclass(frozen=True)
-class Mount:
-    """A volume at ``path``. ``memory``: it lies in RAM; ``size_gib`` None: not said."""
-
-    path: str
-    size_gib: float | None = None
-    memory: bool = False
-
-
 @dataclass
 class Container:
     """What a process runs in. Sizes in GiB, None where not said; ``group``: whose IPC namespace and /dev/shm it has."""
@@ -52,16 +43,11 @@ class Container:
     host_network: bool = False
     host_ipc: bool = False
     published: Sequence[str] = ()
-    mounts: Sequence[Mount] | None = None  # None: not to be seen
-
-    def mount_of(self, path: str) -> Mount | None:
-        """The volume that holds ``path``."""
-        inside = [mount for mount in self.mounts or [] if (path + "/").startswith(mount.path.rstrip("/") + "/")]
-        return max(inside, key=lambda mount: len(mount.path), default=None)
+    volumes: dict[str, float | None] | None = None  # by their path, with their size; None: not to be seen
 
     def lacks(self, path: str) -> bool:
         """Does ``path`` lie in the container itself, which goes when it goes?"""
-        return self.mounts is not None and path.startswith("/") and self.mount_of(path) is None
+        return self.volumes is not None and path.startswith("/") and holder(path, self.volumes) is None
 
 
 @dataclass
@@ -128,3 +114,8 @@ def last_part(name: str) -> str:
     """A path's or a text's own name, without folders or what it is inside of."""
     inner = name[name.rindex(" (") + 2 : -1] if is_part(name) else name
     return inner.replace("\\", "/").rsplit("/", 1)[-1]
+
+
+def holder(path: str, mounts: Iterable[str]) -> str | None:
+    """The mount that holds ``path``: of those above it the nearest."""
+    return max((one for one in mounts if (path + "/").startswith(one.rstrip("/") + "/")), key=len, default=None)

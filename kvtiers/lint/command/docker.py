@@ -3,13 +3,13 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from kvtiers.lint.command.caller import Caller
-from kvtiers.lint.command.images import is_server
-from kvtiers.lint.command.programs import program
+from kvtiers.lint.command.programs import is_server, program
 from kvtiers.lint.command.shell import Word
-from kvtiers.lint.command.sizes import docker_gib
-from kvtiers.lint.given import Container, Mount
+from kvtiers.lint.given import Container, Value
+from kvtiers.units import GIB
 
 _SWITCHES = re.compile(
     r"-[ditP]+$|--(?:rm|detach|interactive|tty|privileged|init|read-only|publish-all|oom-kill-disable|no-healthcheck"
@@ -63,27 +63,25 @@ def _options(words: Sequence[Word], index: int) -> tuple[list[tuple[str, Word]],
 
 
 def _container(options: Sequence[tuple[str, Word]], caller: Caller, line: int) -> Container:
-    published: list[str] = []
-    mounts: list[Mount] = []
-    container = Container(f"{caller.source}:{line}", published=published, mounts=mounts)
-    for name, word in options:
-        text = word.text
-        size = caller.value(docker_gib(text), word.line) if word.literal and docker_gib(text) else None
-        match name:
-            case "--memory":
-                container.memory = size or container.memory
-            case "--shm-size":
-                container.shm = size or container.shm
-            case "--ipc":
-                container.host_ipc = text == "host"
-                container.group = text.removeprefix("container:") if text.startswith("container:") else container.group
-            case "--network":
-                container.host_network = text == "host"
-            case "--publish":
-                published.append(text)
-            case "--volume" | "--mount" | "--tmpfs":
-                mounts.append(Mount(mount_path(text), memory=name == "--tmpfs"))
-    return container
+    last = dict(options)
+    ipc = last["--ipc"].text if "--ipc" in last else ""
+    sizes = {name: docker_size(caller, word.text, word.line) for name, word in options if word.literal}
+    return Container(
+        ipc.removeprefix("container:") if ipc.startswith("container:") else f"{caller.source}:{line}",
+        memory=sizes.get("--memory"),
+        shm=sizes.get("--shm-size"),
+        host_network="--network" in last and last["--network"].text == "host",
+        host_ipc=ipc == "host",
+        published=[word.text for name, word in options if name == "--publish"],
+        volumes={mount_path(word.text): None for name, word in options if name in ("--volume", "--mount", "--tmpfs")},
+    )
+
+
+def docker_size(caller: Caller, text: Any, line: int) -> Value | None:
+    """In GiB: ``64m``, ``16gb``, a number of bytes, binary whatever is written; None for what is no size."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgtp]?)i?b?", str(text).strip().lower())
+    gib = float(match[1]) * 1024.0 ** " kmgtp".index(match[2] or " ") / GIB if match else 0
+    return caller.value(gib, line) if gib else None
 
 
 def mount_path(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The options of a command, as argparse takes them: long, short, joined by =, dotted into JSON."""
+"""A server's options, of its command as argparse takes them or of the file that ``vllm serve --config`` reads."""
 
 import json
 import re
@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kvtiers.json_text import read_json
+from kvtiers.lint.command.inputs import Inputs
 from kvtiers.lint.command.shell import Word
 from kvtiers.lint.given import Process, Unseen, Value
+from kvtiers.lint.yaml_nodes import Node, documents
 
 _SHORT = {
     "-tp": "tensor-parallel-size",
@@ -19,6 +21,11 @@ _SHORT = {
     "-sc": "speculative-config",
     "-cc": "compilation-config",
 }
+_MARKS = {
+    "kv-transfer-config", "kv-offloading-size", "kv-offloading-backend", "tensor-parallel-size", "max-model-len",
+    "gpu-memory-utilization", "served-model-name", "max-num-seqs", "max-num-batched-tokens", "pipeline-parallel-size",
+    "enforce-eager", "enable-prefix-caching", "kv-cache-dtype", "trust-remote-code",
+}  # fmt: skip
 _SWITCH = re.compile(r"(?:enable|disable|no|trust|enforce|skip|use|async|headless)-|headless$|enable$")
 _CONNECTOR = "kv-transfer-config"
 _REPEATED = "l2-adapter"
@@ -100,3 +107,32 @@ def _json_or_text(value: Any) -> Any:
         return read_json(value)
     except ValueError:
         return value
+
+
+def is_vllm_config(node: Node) -> bool:
+    """Is a mapping a server's options?"""
+    return bool(_MARKS & {str(key).replace("_", "-") for key in node.fields})
+
+
+def options_in(node: Node, source: str) -> dict[str, Value]:
+    """Each key as the option it stands for; what is nested is JSON, what is false is not given."""
+    options = {}
+    for key, inner in node.fields.items():
+        plain = inner.value
+        if plain is not False and plain is not None:
+            text = inner.json if isinstance(plain, (dict, list)) else plain if plain is True else str(plain)
+            options[str(key).replace("_", "-")] = Value(text, source, inner.key_line)
+    return options
+
+
+def merge_config(process: Process, inputs: Inputs) -> None:
+    """Add what the file of ``--config`` says; the command line wins. A file that was not given is noted."""
+    named = process.options.get("config")
+    if named is None:
+        return
+    found = inputs.find(str(named.value)) if named.literal else None
+    if found is None:
+        process.unseen.append(Unseen("config_file", str(named.value), named.source, named.line))
+        return
+    for node in documents(found[0].text, found[1]):
+        process.options = {**options_in(node, found[0].name), **process.options}

@@ -7,6 +7,7 @@ from kvtiers.lint.command.shell import Word
 
 _HANDS_ON = ("ssh", "tmux", "screen", "su", "runuser", "script", "docker", "podman", "kubectl", "systemd-run", "flock")
 _STARTS = re.compile(r"\bvllm serve\b|\blmcache server\b|\bvllm\.entrypoints\.|\bdynamo\.vllm\b")
+_SERVER = re.compile(r"(?:^|/)(?:vllm-openai[\w-]*|vllm-cpu[\w-]*|vllm-tpu|vllm-rocm|vllm)(?=[:@]|$)")
 _SHELLS = ("bash", "sh", "zsh", "dash", "ash")
 
 
@@ -25,6 +26,11 @@ def script_in(words: Sequence[Word]) -> Word | None:
         if not word.text.startswith(("-", "+")) and not words[index - 1].text.endswith("o"):
             return None
     return None
+
+
+def is_server(image: str) -> bool:
+    """Is it an image that serves with vLLM by itself?"""
+    return bool(_SERVER.search(image)) and "nvcr.io" not in image
 
 
 def lmcache_start(words: Sequence[Word]) -> int | None:

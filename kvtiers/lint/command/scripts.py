@@ -7,13 +7,10 @@ from dataclasses import replace
 from kvtiers.lint.command.caller import Caller
 from kvtiers.lint.command.docker import docker_run
 from kvtiers.lint.command.expand import Scope, expand, expand_value, here_document
-from kvtiers.lint.command.images import is_server
 from kvtiers.lint.command.inputs import values_of
-from kvtiers.lint.command.lines import joined
-from kvtiers.lint.command.options import read_options, spell_out
-from kvtiers.lint.command.programs import lmcache_start, script_in, server_start
-from kvtiers.lint.command.shell import Command, Word, parse
-from kvtiers.lint.command.vllm_config import merge_config
+from kvtiers.lint.command.options import merge_config, read_options, spell_out
+from kvtiers.lint.command.programs import is_server, lmcache_start, script_in, server_start
+from kvtiers.lint.command.shell import Command, Word, joined, parse
 from kvtiers.lint.given import Source, Unseen, Value
 from kvtiers.settings import known
 

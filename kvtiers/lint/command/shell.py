@@ -2,8 +2,8 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 from kvtiers.errors import KvtiersError
 
@@ -71,6 +71,30 @@ def parse(text: str, first_line: int = 1, newline_ends: bool = True) -> list[Com
         KvtiersError: ``line N: …`` for a quote that is never closed.
     """
     return _Lexer(text, first_line, newline_ends).commands()
+
+
+def joined(commands: Iterable[Command]) -> Iterator[Command]:
+    """Commands as they were meant: a line that begins with an option belongs to the one above it."""
+    pending, end = None, (0, "")
+    for command in commands:
+        words = [word for word in command.words if not _blank(word)]
+        if pending and words and re.match(r"--?[A-Za-z]", words[0].text) and not pending.piped:
+            pending.broken.append(end)
+            pending.words += words
+            pending.piped = command.piped
+        else:
+            if pending:
+                yield pending
+            pending = replace(command, words=words)
+        last = command.words[-1] if command.words else Word("", 0)
+        end = last.line, "blank" if _blank(last) else "open"
+    if pending:
+        yield pending
+
+
+def _blank(word: Word) -> bool:
+    """Does it stand for the blank after a backslash?"""
+    return bool(word.parts) and word.text.isspace()
 
 
 class _Lexer:

@@ -5,9 +5,8 @@ import json
 from kvtiers.lint.command.caller import Caller
 from kvtiers.lint.command.scripts import run_command
 from kvtiers.lint.command.shell import Word
-from kvtiers.lint.command.sizes import kubernetes_gib
-from kvtiers.lint.forms.kubernetes import read_variable
-from kvtiers.lint.given import Container, Mount
+from kvtiers.lint.forms.kubernetes import kubernetes_gib, read_variable
+from kvtiers.lint.given import Container
 from kvtiers.lint.yaml_nodes import NOTHING, Node
 
 _OPTIONS = {
@@ -81,14 +80,16 @@ def _settings(lmcache: Node, caller: Caller) -> None:
 
 
 def _container(model: Node, caller: Caller) -> Container:
-    memory, ranks = model.at("limitMemory"), model.at("vllmConfig", "tensorParallelSize")
-    mounts = [Mount(item.at("mountPath").text) for item in model.at("extraVolumeMounts").items]
-    if "pvcStorage" in model.fields:
-        mounts.insert(0, Mount("/data", kubernetes_gib(model.at("pvcStorage").value)))
-    container = Container(f"{caller.source} {model.at('name').text}", mounts=mounts)
-    if kubernetes_gib(memory.value):
-        container.memory = caller.value(kubernetes_gib(memory.value), memory.line)
-    if ranks is not NOTHING:
-        shm = kubernetes_gib(model.at("shmSize").value) or _SHM_GIB
-        container.shm = caller.value(shm, ranks.key_line)
-    return container
+    memory, storage, ranks = (
+        model.at("limitMemory"),
+        model.at("pvcStorage"),
+        model.at("vllmConfig", "tensorParallelSize"),
+    )
+    gib, shm = kubernetes_gib(memory.value), kubernetes_gib(model.at("shmSize").value) or _SHM_GIB
+    volumes = {"/data": kubernetes_gib(storage.value)} if storage is not NOTHING else {}
+    return Container(
+        f"{caller.source} {model.at('name').text}",
+        memory=caller.value(gib, memory.line) if gib else None,
+        shm=caller.value(shm, ranks.key_line) if ranks is not NOTHING else None,
+        volumes={**volumes, **{item.at("mountPath").text: None for item in model.at("extraVolumeMounts").items}},
+    )

@@ -3,12 +3,11 @@
 from typing import Any
 
 from kvtiers.lint.command.caller import Caller
-from kvtiers.lint.command.docker import mount_path
+from kvtiers.lint.command.docker import docker_size, mount_path
 from kvtiers.lint.command.expand import COMPOSE, fill
 from kvtiers.lint.command.scripts import run_container
 from kvtiers.lint.command.shell import Word, parse
-from kvtiers.lint.command.sizes import docker_gib
-from kvtiers.lint.given import Container, Mount, Value
+from kvtiers.lint.given import Container, Value
 from kvtiers.lint.yaml_nodes import Node
 
 
@@ -64,14 +63,13 @@ def _container(name: str, service: Node, caller: Caller) -> Container:
         host_network=service.at("network_mode").text == "host",
         host_ipc=ipc == "host",
         published=[_port(port) for port in _listed(service.at("ports"))],
-        mounts=[_mount(volume) for volume in volumes],
+        volumes={_path(volume): None for volume in volumes},
     )
 
 
 def _size(caller: Caller, *nodes: Node) -> Value | None:
     """The first that is one, in GiB."""
-    sizes = ((docker_gib(node.value), node.line) for node in nodes)
-    return next((caller.value(gib, line) for gib, line in sizes if gib), None)
+    return next(filter(None, (docker_size(caller, node.value, node.line) for node in nodes)), None)
 
 
 def _port(port: Any) -> str:
@@ -80,10 +78,8 @@ def _port(port: Any) -> str:
     return ":".join(str(port[key]) for key in ("host_ip", "published", "target") if key in port)
 
 
-def _mount(volume: Any) -> Mount:
-    if not isinstance(volume, dict):
-        return Mount(mount_path(str(volume)))
-    return Mount(str(volume.get("target", "")), memory=volume.get("type") == "tmpfs")
+def _path(volume: Any) -> str:
+    return str(volume.get("target", "")) if isinstance(volume, dict) else mount_path(str(volume))
 
 
 def _listed(node: Node) -> list[Any]:

@@ -5,8 +5,8 @@ import re
 from kvtiers.json_text import read_json
 from kvtiers.lint.command.caller import Caller
 from kvtiers.lint.command.expand import Scope, expand_value
-from kvtiers.lint.command.images import is_server
 from kvtiers.lint.command.inputs import values_of
+from kvtiers.lint.command.programs import is_server
 from kvtiers.lint.command.scripts import run_command
 from kvtiers.lint.command.shell import Word, parse
 from kvtiers.lint.forms.continued import entries

@@ -6,15 +6,16 @@ So are Deployment, StatefulSet and LeaderWorkerSet read, KServe's InferenceServi
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from kvtiers.lint.command.caller import Caller
 from kvtiers.lint.command.expand import KUBERNETES, fill
 from kvtiers.lint.command.inputs import Inputs, values_of
 from kvtiers.lint.command.scripts import run_container
 from kvtiers.lint.command.shell import Word, parse
-from kvtiers.lint.command.sizes import kubernetes_gib
-from kvtiers.lint.given import Container, Mount, Source, Unseen, Value
+from kvtiers.lint.given import Container, Source, Unseen, Value
 from kvtiers.lint.yaml_nodes import NOTHING, Node
+from kvtiers.units import GIB
 
 _FILES = (".yaml", ".yml", ".json", ".env", ".sh", ".conf")
 _PLAIN = re.compile(r"(?:v1|apps/.*|batch/.*|leaderworkerset\..*)$")  # whose pods are as they stand
@@ -128,18 +129,25 @@ def _surroundings(pod: _Pod, item: Node, caller: Caller) -> Container:
         host_ipc=bool(pod.spec.at("hostIPC").value),
         published=[port.at("hostPort").text for port in item.at("ports").items if "hostPort" in port.fields],
     )
-    volumes = {volume.at("name").text: volume.at("emptyDir") for volume in pod.spec.at("volumes").items}
-    mounts = []
+    empty = {volume.at("name").text: volume.at("emptyDir") for volume in pod.spec.at("volumes").items}
+    volumes = {}
     for mount in item.at("volumeMounts").items:
-        held, path = volumes.get(mount.at("name").text, NOTHING), mount.at("mountPath").text
-        size, memory = kubernetes_gib(held.at("sizeLimit").value), held.at("medium").value == "Memory"
-        mounts.append(Mount(path, size, memory))
+        held, path = empty.get(mount.at("name").text, NOTHING), mount.at("mountPath").text
+        size = volumes[path] = kubernetes_gib(held.at("sizeLimit").value)
         if path == "/dev/shm":
             # Without a limit it may take as much memory as the container.
-            container.shm = caller.value(size or (gib if memory else None), item.line, literal=False)
+            most = gib if held.at("medium").value == "Memory" else None
+            container.shm = caller.value(size or most, item.line, literal=False)
     if pod.operator or "image" not in item.fields:  # an operator, or what this patches, adds volumes, /dev/shm too
         shared = kubernetes_gib(pod.outer.at("sharedMemory", "size").value)
         container.shm = container.shm or caller.value(shared, item.line)
     else:
-        container.mounts = mounts
+        container.volumes = volumes
     return container
+
+
+def kubernetes_gib(size: Any) -> float | None:
+    """``40Gi``, ``40G``, a number of bytes; None for what is no size."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([kKMGTP]?)(i?)", str(size).strip())
+    base = 1024.0 if match and match[3] else 1000.0
+    return float(match[1]) * base ** " kmgtp".index(match[2].lower() or " ") / GIB if match else None

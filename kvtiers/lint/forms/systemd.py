@@ -3,11 +3,11 @@
 import re
 
 from kvtiers.lint.command.caller import Caller
+from kvtiers.lint.command.docker import docker_size
 from kvtiers.lint.command.expand import Scope, expand
 from kvtiers.lint.command.inputs import values_of
 from kvtiers.lint.command.scripts import run_command
 from kvtiers.lint.command.shell import parse
-from kvtiers.lint.command.sizes import docker_gib
 from kvtiers.lint.forms.continued import entries
 from kvtiers.lint.given import Container
 
@@ -28,9 +28,10 @@ def read_unit(text: str, first_line: int, caller: Caller) -> None:
                 caller.read_variables(value.lstrip("-"), line)
             case "ExecStart":
                 starts += parse(value.lstrip("@-:+!"), line, newline_ends=False)
-            case "MemoryMax" if docker_gib(value):
-                memory = caller.value(docker_gib(value), line)
-                caller.container = Container(caller.source, memory, host_network=True, host_ipc=True)
+            case "MemoryMax":
+                memory = docker_size(caller, value, line)
+                host = Container(caller.source, memory, host_network=True, host_ipc=True)
+                caller.container = host if memory else None
     scope = Scope(values_of(caller.environment))
     for command in starts:
         run_command([one for word in command.words for one in expand(word, scope)], caller)

@@ -3,7 +3,7 @@
 from kvtiers.errors import KvtiersError
 from kvtiers.lint.command.caller import Caller
 from kvtiers.lint.command.inputs import Inputs
-from kvtiers.lint.command.vllm_config import is_vllm_config, options_in
+from kvtiers.lint.command.options import is_vllm_config, options_in
 from kvtiers.lint.forms.charts import is_values, read_values
 from kvtiers.lint.forms.compose import read_service
 from kvtiers.lint.forms.kubernetes import note_config_map, read_object

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
 from kvtiers.lint.findings import Finding, at
-from kvtiers.lint.given import Given, Value
+from kvtiers.lint.given import Given, Value, holder
 from kvtiers.lint.setup import Setup
 from kvtiers.lint.values import convert, raw_text
 from kvtiers.settings import known
@@ -77,17 +77,20 @@ def _disk(setup: Setup) -> Iterator[Finding]:
         return
     for part in raw_text(disk).split(","):
         yield from _path(setup, part.strip(), disk)
-    container, drive_gib = setup.server.container, setup.facts.drive_gib
-    mount = container.mount_of(raw_text(disk).removeprefix("file://")) if container else None
-    if drive_gib is None and mount:
-        drive_gib = mount.size_gib
+    drive_gib, container = setup.facts.drive_gib, setup.server.container
+    if drive_gib is None and container and container.volumes:
+        volume = holder(raw_text(disk).removeprefix("file://"), container.volumes)
+        drive_gib = container.volumes.get(volume or "")
     if drive_gib is not None and limit is not None and size_gib * setup.workers > drive_gib:
         yield at("disk_larger_than_drive", limit, limit_gib=size_gib, workers=setup.workers, drive_gib=drive_gib)
 
 
 def _path(setup: Setup, written: str, disk: Value) -> Iterator[Finding]:
     path = written.removeprefix("file://")
-    mount, kind = _mount(setup.facts.mounts, path)
+    mounted = [line.split() for line in setup.facts.mounts.splitlines()]
+    kinds = {parts[1]: parts[2] for parts in mounted if len(parts) > 2}
+    mount = holder(path, kinds)
+    kind = kinds.get(mount or "")
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", path):
         yield at("disk_uri", disk, directory=path.split("/", maxsplit=1)[0])
     elif not path.startswith("/"):
@@ -96,15 +99,6 @@ def _path(setup: Setup, written: str, disk: Value) -> Iterator[Finding]:
         yield at("disk_volatile", disk, path=path)
     elif mount == "/" or (kind == "overlay" and mount):
         yield at("disk_on_system_drive", disk, path=path)
-
-
-def _mount(mounts: str, path: str) -> tuple[str, str]:
-    """Mount point and file system that hold ``path``, by /proc/mounts; empty where it does not say."""
-    best = ("", "")
-    for parts in (line.split() for line in mounts.splitlines()):
-        if len(parts) > 2 and (path + "/").startswith(parts[1].rstrip("/") + "/") and len(parts[1]) >= len(best[0]):
-            best = (parts[1], parts[2])
-    return best
 
 
 def _memory(setup: Setup) -> Iterator[Finding]:
