@@ -7,10 +7,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Source:
-    """A text to check and what to call it; the name's ending tells its kind where it has one."""
+    """A text to check and what to call it; the name's ending tells its kind where it has one.
+
+    ``first_line``: of what it was taken from.
+    """
 
     name: str
     text: str
+    first_line: int = 1
 
 
 @dataclass(frozen=True)

@@ -35,12 +35,6 @@ class Caller:
     piped: list[tuple[str, int]] = field(default_factory=list)  # here-documents on their way to a tee
 
     @property
-    def started(self) -> list[Process]:
-        """The servers that this text starts."""
-        everything = [*self.given.servers, *self.given.lmcache_servers]
-        return [process for process in everything if process.source == self.source]
-
-    @property
     def ours(self) -> dict[str, Value]:
         """Variables for vLLM or LMCache that are set and not exported."""
         return {name: value for name, value in self.assigned.items() if _OURS.match(name)}
@@ -68,7 +62,7 @@ class Caller:
         """What a file of variables sets, or that it was not given."""
         found = self.inputs.find(path)
         if found:
-            self.environment |= env_file(*found)
+            self.environment |= env_file(found)
         else:
             self.not_seen("env_file", path, line)
 

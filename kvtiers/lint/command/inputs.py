@@ -17,26 +17,26 @@ class Inputs:
     ``of_maps``: the texts that ConfigMaps hold.
     """
 
-    texts: dict[str, tuple[Source, int]] = field(default_factory=dict)
+    texts: dict[str, Source] = field(default_factory=dict)
     maps: dict[str, dict[str, Value]] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     of_maps: set[str] = field(default_factory=set)
 
-    def add(self, source: Source, first_line: int = 1) -> None:
-        self.texts[last_part(source.name)] = source, first_line
+    def add(self, source: Source) -> None:
+        self.texts[last_part(source.name)] = source
 
-    def find(self, path: str) -> tuple[Source, int] | None:
+    def find(self, path: str) -> Source | None:
         """The text that a path names, by its last part; it is then read as what the path makes of it."""
         found = self.texts.get(last_part(path))
         if found:
-            self.used.add(found[0].name)
+            self.used.add(found.name)
         return found
 
     @property
     def dotenv(self) -> dict[str, str | None]:
         """What compose fills in: the variables of the file named .env."""
         found = self.texts.get(".env")
-        return values_of(env_file(*found)) if found else {}
+        return values_of(env_file(found)) if found else {}
 
 
 def values_of(variables: Mapping[str, Value]) -> dict[str, str | None]:
@@ -44,14 +44,14 @@ def values_of(variables: Mapping[str, Value]) -> dict[str, str | None]:
     return {name: str(value.value) if value.literal else None for name, value in variables.items()}
 
 
-def env_file(source: Source, first_line: int = 1) -> dict[str, Value]:
+def env_file(source: Source) -> dict[str, Value]:
     """NAME=value a line.
 
     Raises:
         KvtiersError: ``line N: …`` for another line.
     """
     variables = {}
-    for number, line in enumerate(source.text.splitlines(), start=first_line):
+    for number, line in enumerate(source.text.splitlines(), start=source.first_line):
         match = _ENV_LINE.match(line)
         if match:
             value = match[2].strip()

@@ -134,5 +134,5 @@ def merge_config(process: Process, inputs: Inputs) -> None:
     if found is None:
         process.unseen.append(Unseen("config_file", str(named.value), named.source, named.line))
         return
-    for node in documents(found[0].text, found[1]):
-        process.options = {**options_in(node, found[0].name), **process.options}
+    for node in documents(found.text, found.first_line):
+        process.options = {**options_in(node, found.name), **process.options}

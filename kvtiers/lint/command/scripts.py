@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import dropwhile
 
 from kvtiers.lint.command.caller import Caller
 from kvtiers.lint.command.docker import docker_run
@@ -11,7 +12,7 @@ from kvtiers.lint.command.inputs import values_of
 from kvtiers.lint.command.options import merge_config, read_options, spell_out
 from kvtiers.lint.command.programs import is_server, lmcache_start, script_in, server_start
 from kvtiers.lint.command.shell import Command, Word, joined, parse
-from kvtiers.lint.given import Source, Unseen, Value
+from kvtiers.lint.given import Process, Source, Value
 from kvtiers.settings import known
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
@@ -22,12 +23,9 @@ _SETS_NO_SETTING = re.compile(r"(?:activate|\.?\w*rc|\.?\w*profile|conda\.sh|set
 _WRITTEN = (".yaml", ".yml", ".env", ".json", ".service", ".sh")
 
 
-def read_script(commands: Iterable[Command], caller: Caller) -> None:
+def read_script(source: Source, caller: Caller) -> None:
     """Add what a script starts, with what it exports to them."""
-    before = len(caller.started)
-    for command in joined(commands):
-        _step(command, caller)
-    started, asked_for = caller.started[before:], caller.scope.referenced
+    started, asked_for = _read(source.text, source.first_line, caller), caller.scope.referenced
     own = {name for name in asked_for if name.removeprefix("LMCACHE_").lower() not in known.kinds()}
     for process in started:
         for variables, leave_out in ((process.not_exported, asked_for), (process.environment, own)):
@@ -35,6 +33,10 @@ def read_script(commands: Iterable[Command], caller: Caller) -> None:
                 del variables[name]
     if not started:
         caller.hand_over()
+
+
+def _read(text: str, line: int, caller: Caller) -> list[Process]:
+    return [process for command in joined(parse(text, line)) for process in _step(command, caller)]
 
 
 def _note_documents(command: Command, caller: Caller) -> None:
@@ -49,28 +51,30 @@ def _note_documents(command: Command, caller: Caller) -> None:
         documents.append((filled, document.line))
     caller.piped = documents if command.piped and not target else []
     for text, line in documents if target.endswith(_WRITTEN) else ():
-        caller.inputs.add(Source(f"{caller.source} ({target})", text), line)
+        caller.inputs.add(Source(f"{caller.source} ({target})", text, line))
 
 
-def _step(command: Command, caller: Caller) -> None:
+def _step(command: Command, caller: Caller) -> list[Process]:
+    """The servers that a command starts."""
     _note_documents(command, caller)
-    raw = command.words
-    while raw and raw[0].text in _KEYWORDS:
-        raw = raw[1:]
-    if not raw:
-        return
-    first = raw[0].text
+    words = [*dropwhile(lambda word: word.text in _KEYWORDS, command.words)]
+    first, rest = words[0].text if words else "", words[1:]
     if first in _EXPORTING:
-        exports = first in ("export", "setenv") or any(re.match(r"-\w*x", word.text) for word in raw[1:3])
-        for word in raw[1:]:
+        exports = first in ("export", "setenv") or any(re.match(r"-\w*x", word.text) for word in rest[:2])
+        for word in rest:
             _assign(word, caller, exports)
-    elif all(word.items is not None or _ASSIGNMENT.fullmatch(word.text) for word in raw):
-        for word in raw:
+    elif all(word.items is not None or _ASSIGNMENT.fullmatch(word.text) for word in words):
+        for word in words:
             _assign(word, caller, caller.exports_all)
-    elif first == "read" and command.documents and raw[-1].text.isidentifier():
-        caller.scope.variables[raw[-1].text] = command.documents[0].text
-    elif not _builtin(first, raw[1:], caller):
-        run_command(_expanded(raw, caller), caller, command.broken)
+    elif first == "read" and command.documents and words[-1].text.isidentifier():
+        caller.scope.variables[words[-1].text] = command.documents[0].text
+    elif first in ("set", "unset", "for", "read"):
+        _builtin(first, [word.text for word in rest], caller)
+    elif first in ("eval", "source", "."):
+        return _read_inner(first, rest, caller)
+    else:
+        return run_command(_expanded(words, caller), caller, command.broken)
+    return []
 
 
 def _expanded(words: Iterable[Word], caller: Caller) -> list[Word]:
@@ -99,59 +103,53 @@ def _set(name: str, appends: bool, whole: Word, caller: Caller, exports: bool) -
     to[name] = caller.value(text, whole.line, whole.literal)
 
 
-def _builtin(name: str, words: Sequence[Word], caller: Caller) -> bool:
-    """What a shell does itself; False where it is none of those that matter."""
-    texts = [word.text for word in words]
-    match name:
-        case "set":
-            caller.exports_all = ("-a" in texts or "allexport" in texts) or (caller.exports_all and "+a" not in texts)
-        case "unset":
-            for text in texts:
-                caller.environment.pop(text, None)
-                caller.assigned.pop(text, None)
-        case "for" | "read":
-            caller.scope.variables |= {text: None for text in texts if text.isidentifier()}
-        case "eval":
-            _read_inner(" ".join(one.text for one in _expanded(words, caller)), words[0].line if words else 0, caller)
-        case "source" | "." if words:
-            found = caller.inputs.find(texts[0])
-            if found:
-                _read_inner(found[0].text, found[1], replace(caller, source=found[0].name))
-            elif not _SETS_NO_SETTING.search(texts[0]):
-                caller.not_seen("sourced", texts[0], words[0].line)
-        case _:
-            return False
-    return True
+def _builtin(name: str, texts: Sequence[str], caller: Caller) -> None:
+    if name == "set":
+        caller.exports_all = ("-a" in texts or "allexport" in texts) or (caller.exports_all and "+a" not in texts)
+    elif name == "unset":
+        for text in texts:
+            caller.environment.pop(text, None)
+            caller.assigned.pop(text, None)
+    else:
+        caller.scope.variables |= {text: None for text in texts if text.isidentifier()}
 
 
-def _read_inner(text: str, line: int, caller: Caller) -> None:
-    for command in joined(parse(text, line)):
-        _step(command, caller)
+def _read_inner(name: str, words: Sequence[Word], caller: Caller) -> list[Process]:
+    """What ``eval TEXT`` or ``source FILE`` starts."""
+    if not words:
+        return []
+    if name == "eval":
+        return _read(" ".join(one.text for one in _expanded(words, caller)), words[0].line, caller)
+    found = caller.inputs.find(words[0].text)
+    if found:
+        return _read(found.text, found.first_line, replace(caller, source=found.name))
+    if not _SETS_NO_SETTING.search(words[0].text):
+        caller.not_seen("sourced", words[0].text, words[0].line)
+    return []
 
 
-def run_command(words: Sequence[Word], caller: Caller, broken: Sequence[tuple[int, str]] = ()) -> None:
-    """One command: a server, a shell or container that starts one, or nothing to us but the versions it installs."""
+def run_command(words: Sequence[Word], caller: Caller, broken: Sequence[tuple[int, str]] = ()) -> list[Process]:
+    """What one command starts: a server, a shell or container that does, or nothing, but versions that it installs."""
     for word in words:
         caller.note_versions(word.text, word.line)
     words, environment = _prefix(words, caller)
     caller = replace(caller, environment=environment)
     container = docker_run(words, caller)
     if container:
-        run_command(*container, broken)
-        return
+        return run_command(*container, broken)
     script = script_in(words)
     if script is None:
-        _start(words, caller, broken)
-        return
+        return _start(words, caller, broken)
     caller.scope = replace(caller.scope, variables={**caller.scope.variables, **values_of(environment)})
     caller.image_serves = False
-    before = len(caller.started)
-    _read_inner(script.text, script.line, caller)
-    if len(caller.started) == before:  # command: [sh, -c], args: [vllm, serve, …]
-        _start(words[words.index(script) :], caller, [(script.line, "argument")])
+    # command: [sh, -c], args: [vllm, serve, …]
+    as_arguments = words[words.index(script) :]
+    return _read(script.text, script.line, caller) or _start(as_arguments, caller, [(script.line, "argument")])
 
 
-def run_container(caller: Caller, image: str, line: int, command: list[Word], arguments: list[Word]) -> None:
+def run_container(
+    caller: Caller, image: str, line: int, command: Sequence[Word], arguments: Sequence[Word]
+) -> list[Process]:
     """What a container runs. Where only its image knows, but it is handed LMCache's settings, it is a server unseen.
 
     ``caller.image_serves``: does the image, whatever its name, where no ``command`` stands in its place?
@@ -159,14 +157,13 @@ def run_container(caller: Caller, image: str, line: int, command: list[Word], ar
     serves = caller.image_serves or is_server(image)
     caller.image_serves = serves and not command and bool(arguments)
     caller.scope = Scope(values_of(caller.environment))
-    before = len(caller.started)
-    run_command([*command, *arguments], caller)
-    if len(caller.started) == before and any(name.startswith("LMCACHE_") for name in caller.environment):
-        unseen = Unseen("image", image, caller.source, line)
-        process = caller.process(line)
-        process.unseen.append(unseen)
-        process.environment_unseen.append(unseen)
-        caller.given.servers.append(process)
+    started = run_command([*command, *arguments], caller)
+    if not started and any(name.startswith("LMCACHE_") for name in caller.environment):
+        caller.not_seen("image", image, line)
+        started = [caller.process(line)]
+        started[0].unseen += caller.unseen[-1:]
+        caller.given.servers += started
+    return started
 
 
 def _prefix(words: Sequence[Word], caller: Caller) -> tuple[Sequence[Word], dict[str, Value]]:
@@ -183,12 +180,12 @@ def _prefix(words: Sequence[Word], caller: Caller) -> tuple[Sequence[Word], dict
     return [], environment
 
 
-def _start(words: Sequence[Word], caller: Caller, broken: Sequence[tuple[int, str]]) -> None:
+def _start(words: Sequence[Word], caller: Caller, broken: Sequence[tuple[int, str]]) -> list[Process]:
     """Add the server that a command starts, if it does."""
     server = lmcache_start(words)
     start = server or server_start(words, caller.image_serves)
     if start is None:
-        return
+        return []
     line = words[start - 1].line if start else (words[0].line if words else 0)
     process = caller.process(line)
     process.broken = [(caller.value("", number), cause) for number, cause in broken]
@@ -196,8 +193,9 @@ def _start(words: Sequence[Word], caller: Caller, broken: Sequence[tuple[int, st
     if server:
         spell_out(process, known.server_options())
         caller.given.lmcache_servers.append(process)
-        return
+        return [process]
     if any(word.text == "dynamo.vllm" for word in words[:start]):
         process.options.setdefault("connector", caller.value("", line, literal=False))
     merge_config(process, caller.inputs)
     caller.given.servers.append(process)
+    return [process]

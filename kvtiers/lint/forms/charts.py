@@ -56,9 +56,7 @@ def _model(model: Node, values: Node, caller: Caller) -> None:
     for item in model.at("env").items:
         read_variable(item, caller)
     caller.container = _container(model, caller)
-    before = len(caller.given.servers)
-    run_command(words, caller)
-    for process in caller.given.servers[before:]:
+    for process in run_command(words, caller):
         process.by_chart = True
 
 

@@ -3,13 +3,15 @@
 import re
 from collections.abc import Iterator
 
+from kvtiers.lint.given import Source
+
 
 def entries(
-    text: str, first_line: int, form: re.Pattern[str], continues: re.Pattern[str], comments: tuple[str, ...]
+    source: Source, form: re.Pattern[str], continues: re.Pattern[str], comments: tuple[str, ...]
 ) -> Iterator[tuple[str, str, int]]:
     """The two groups of ``form``, name and what it says with its continued lines; and the line where it begins."""
-    pending, begins = "", first_line
-    for number, line in enumerate(text.splitlines(), start=first_line):
+    pending, begins = "", 0
+    for number, line in enumerate(source.text.splitlines(), start=source.first_line):
         if line.lstrip().startswith(comments) or not (line.strip() or pending):
             continue
         begins = begins if pending else number

@@ -10,17 +10,17 @@ from kvtiers.lint.command.programs import is_server
 from kvtiers.lint.command.scripts import run_command
 from kvtiers.lint.command.shell import Word, parse
 from kvtiers.lint.forms.continued import entries
-from kvtiers.lint.given import Unseen, Value
+from kvtiers.lint.given import Source, Unseen, Value
 
 _INSTRUCTION = re.compile(r"\s*([A-Za-z]+)\s+(.*)", re.DOTALL)
 _CONTINUES = re.compile(r"\\\s*$")
 
 
-def read_dockerfile(text: str, first_line: int, caller: Caller) -> None:
+def read_dockerfile(source: Source, caller: Caller) -> None:
     """Add the server that the image runs; without one, its variables."""
     entrypoint: list[Word] = []
     command: list[Word] = []
-    for name, rest, line in entries(text, first_line, _INSTRUCTION, _CONTINUES, ("#",)):
+    for name, rest, line in entries(source, _INSTRUCTION, _CONTINUES, ("#",)):
         caller.note_versions(rest, line)
         match name.upper():
             case "FROM":
@@ -28,17 +28,17 @@ def read_dockerfile(text: str, first_line: int, caller: Caller) -> None:
                 entrypoint, command, caller.environment = [], [], {}
             case "ENV":
                 for variable, value in _variables(rest, line, caller).items():
-                    if f"${variable}" not in text and f"${{{variable}" not in text:  # its own
+                    if f"${variable}" not in source.text and f"${{{variable}" not in source.text:  # its own
                         caller.environment[variable] = value
             case "ENTRYPOINT":
                 entrypoint, command = _words(rest, line), []
             case "CMD":
                 command = _words(rest, line)
     caller.image_serves = caller.image_serves and not entrypoint and bool(command)
-    run_command([*entrypoint, *command], caller)
-    for process in caller.started if not command else ():  # docker run adds its arguments
+    started = run_command([*entrypoint, *command], caller)
+    for process in started if not command else ():  # docker run adds its arguments
         process.unseen.append(Unseen("arguments", "docker run …", process.source, process.line))
-    if not caller.started:
+    if not started:
         caller.hand_over()
 
 

@@ -45,9 +45,9 @@ def note_config_map(source: Source, node: Node, inputs: Inputs) -> bool:
         inputs.maps[node.at("metadata", "name").text] = entries
     for key, value in entries.items():
         if key.endswith(_FILES):
-            part = Source(f"{source.name} ({key})", value.value)
+            part = Source(f"{source.name} ({key})", value.value, value.line)
             inputs.of_maps.add(part.name)
-            inputs.add(part, value.line)
+            inputs.add(part)
     return True
 
 
@@ -88,9 +88,8 @@ def _container(pod: _Pod, item: Node, caller: Caller) -> None:
         arguments += [Word(word.text, additional.line) for one in inner for word in one.words]
     caller.image_serves = image.value is None or additional is not None
     caller.container = _surroundings(pod, item, caller)
-    before = len(caller.started)
-    run_container(caller, image.text, item.line, command, arguments)
-    for process in caller.started[before:] if pod.completed else ():
+    started = run_container(caller, image.text, item.line, command, arguments)
+    for process in started if pod.completed else ():
         process.unseen.append(Unseen("operator", pod.operator, caller.source, item.line))
 
 

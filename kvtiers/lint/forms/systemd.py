@@ -9,16 +9,16 @@ from kvtiers.lint.command.inputs import values_of
 from kvtiers.lint.command.scripts import run_command
 from kvtiers.lint.command.shell import parse
 from kvtiers.lint.forms.continued import entries
-from kvtiers.lint.given import Container
+from kvtiers.lint.given import Container, Source
 
 _ENTRY = re.compile(r"\s*(\w+)\s*=\s*(.*)", re.DOTALL)
 _CONTINUES = re.compile(r"\\$")
 
 
-def read_unit(text: str, first_line: int, caller: Caller) -> None:
+def read_unit(source: Source, caller: Caller) -> None:
     """Add the server that a unit starts."""
     starts = []
-    for name, value, line in entries(text, first_line, _ENTRY, _CONTINUES, ("#", ";")):
+    for name, value, line in entries(source, _ENTRY, _CONTINUES, ("#", ";")):
         match name:
             case "Environment":
                 for word in (word for command in parse(value, line, newline_ends=False) for word in command.words):
@@ -33,7 +33,6 @@ def read_unit(text: str, first_line: int, caller: Caller) -> None:
                 host = Container(caller.source, memory, host_network=True, host_ipc=True)
                 caller.container = host if memory else None
     scope = Scope(values_of(caller.environment))
-    for command in starts:
-        run_command([one for word in command.words for one in expand(word, scope)], caller)
-    if not caller.started:
+    commands = [[one for word in command.words for one in expand(word, scope)] for command in starts]
+    if not [process for words in commands for process in run_command(words, caller)]:
         caller.hand_over()
