@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass, field
 
-from kvtiers.lint.command.expand import Scope
 from kvtiers.lint.command.inputs import Inputs, env_file
+from kvtiers.lint.command.shell import Word
 from kvtiers.lint.given import Container, Given, Process, Unseen, Value
 
 # NVIDIA's tags are dates, of its own builds.
@@ -28,7 +28,8 @@ class Caller:
     assigned: dict[str, Value] = field(default_factory=dict)
     unseen: list[Unseen] = field(default_factory=list)
     versions: dict[str, Value] = field(default_factory=dict)
-    scope: Scope = field(default_factory=Scope)
+    arrays: dict[str, list[Word]] = field(default_factory=dict)
+    referenced: set[str] = field(default_factory=set)  # names of variables that were asked for
     container: Container | None = None
     image_serves: bool = False
     exports_all: bool = False
@@ -45,6 +46,16 @@ class Caller:
 
     def value(self, value: object, line: int, literal: bool = True) -> Value:
         return Value(value, self.source, line, literal)
+
+    def variable(self, name: str) -> Value | None:
+        """What a shell here fills in for ``$name``."""
+        return self.environment.get(name) or self.assigned.get(name)
+
+    def assign(self, name: str, value: Value, exports: bool = False) -> None:
+        """Set a variable; what was exported once stays so."""
+        to = self.environment if exports or name in self.environment else self.assigned
+        self.assigned.pop(name, None)
+        to[name] = value
 
     def not_seen(self, kind: str, name: str, line: int) -> None:
         self.unseen.append(Unseen(kind, name, self.source, line))

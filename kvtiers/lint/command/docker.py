@@ -29,7 +29,7 @@ def docker_run(words: Sequence[Word], caller: Caller) -> tuple[list[Word], Calle
         return None
     image, arguments = words[end], words[end + 1 :]
     entrypoint = [word for name, word in options if name == "--entrypoint"][:1]
-    inside = replace(caller, environment={}, assigned={}, unseen=[], versions={})
+    inside = replace(caller, environment={}, assigned={}, arrays={}, unseen=[], versions={})
     inside.container = _container(options, caller, words[0].line)
     # an image that nobody knows serves where it gets what only vLLM's server takes
     serves = is_server(image.text) or any(word.text.startswith(_OF_VLLM_ALONE) for word in arguments)

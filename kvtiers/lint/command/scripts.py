@@ -7,8 +7,7 @@ from itertools import dropwhile
 
 from kvtiers.lint.command.caller import Caller
 from kvtiers.lint.command.docker import docker_run
-from kvtiers.lint.command.expand import Scope, expand, expand_value, here_document
-from kvtiers.lint.command.inputs import values_of
+from kvtiers.lint.command.expand import expand, expand_value, here_document
 from kvtiers.lint.command.options import merge_config, read_options, spell_out
 from kvtiers.lint.command.programs import is_server, lmcache_start, script_in, server_start
 from kvtiers.lint.command.shell import Command, Word, joined, parse
@@ -25,7 +24,7 @@ _WRITTEN = (".yaml", ".yml", ".env", ".json", ".service", ".sh")
 
 def read_script(source: Source, caller: Caller) -> None:
     """Add what a script starts, with what it exports to them."""
-    started, asked_for = _read(source.text, source.first_line, caller), caller.scope.referenced
+    started, asked_for = _read(source.text, source.first_line, caller), caller.referenced
     own = {name for name in asked_for if name.removeprefix("LMCACHE_").lower() not in known.kinds()}
     for process in started:
         for variables, leave_out in ((process.not_exported, asked_for), (process.environment, own)):
@@ -43,11 +42,11 @@ def _note_documents(command: Command, caller: Caller) -> None:
     """Files that a script writes from here-documents, or hands to kubectl: from here on they are there."""
     texts = [word.text for word in command.words]
     to_tee = texts[-1] if "tee" in texts else ""
-    target = next((expand_value(word, caller.scope).text for word in command.redirects), "") or to_tee
+    target = next((expand_value(word, caller).text for word in command.redirects), "") or to_tee
     target = "kubectl.yaml" if "kubectl" in texts[:2] else target
     documents = [*caller.piped]
     for document in command.documents:
-        filled = document.text if document.literal else here_document(document.text, caller.scope)
+        filled = document.text if document.literal else here_document(document.text, caller)
         documents.append((filled, document.line))
     caller.piped = documents if command.piped and not target else []
     for text, line in documents if target.endswith(_WRITTEN) else ():
@@ -67,9 +66,9 @@ def _step(command: Command, caller: Caller) -> list[Process]:
         for word in words:
             _assign(word, caller, caller.exports_all)
     elif first == "read" and command.documents and words[-1].text.isidentifier():
-        caller.scope.variables[words[-1].text] = command.documents[0].text
+        caller.assign(words[-1].text, caller.value(command.documents[0].text, words[-1].line))
     elif first in ("set", "unset", "for", "read"):
-        _builtin(first, [word.text for word in rest], caller)
+        _builtin(first, rest, caller)
     elif first in ("eval", "source", "."):
         return _read_inner(first, rest, caller)
     else:
@@ -78,40 +77,34 @@ def _step(command: Command, caller: Caller) -> list[Process]:
 
 
 def _expanded(words: Iterable[Word], caller: Caller) -> list[Word]:
-    return [one for word in words for one in expand(word, caller.scope)]
+    return [one for word in words for one in expand(word, caller)]
 
 
 def _assign(word: Word, caller: Caller, exports: bool) -> None:
     match, name = _ASSIGNMENT.fullmatch(word.text), word.text.rstrip("+=")
     if word.items is not None:
-        before = caller.scope.arrays.get(name, []) if "+=" in word.text else []
-        caller.scope.arrays[name] = [*before, *_expanded(word.items, caller)]
+        before = caller.arrays.get(name, []) if "+=" in word.text else []
+        caller.arrays[name] = [*before, *_expanded(word.items, caller)]
     elif match:
-        _set(match[1], bool(match[2]), expand_value(word, caller.scope), caller, exports)
+        whole, held = expand_value(word, caller), caller.variable(match[1]) if match[2] else None
+        text = f"{held.value if held else ''}{whole.text.partition('=')[2]}"
+        caller.assign(match[1], caller.value(text, word.line, whole.literal), exports)
     elif exports and not word.literal:  # export $(grep -v '^#' .env)
         caller.not_seen("sourced", word.text, word.line)
     elif exports and word.text in caller.assigned:
         caller.environment[word.text] = caller.assigned.pop(word.text)
 
 
-def _set(name: str, appends: bool, whole: Word, caller: Caller, exports: bool) -> None:
-    text = whole.text.partition("=")[2]
-    before = (caller.scope.variables.get(name) or "") if appends else ""
-    caller.scope.variables[name] = before + text if whole.literal else None
-    to = caller.environment if exports or name in caller.environment else caller.assigned
-    caller.assigned.pop(name, None)
-    to[name] = caller.value(text, whole.line, whole.literal)
-
-
-def _builtin(name: str, texts: Sequence[str], caller: Caller) -> None:
+def _builtin(name: str, words: Sequence[Word], caller: Caller) -> None:
+    texts = [word.text for word in words]
     if name == "set":
         caller.exports_all = ("-a" in texts or "allexport" in texts) or (caller.exports_all and "+a" not in texts)
-    elif name == "unset":
-        for text in texts:
-            caller.environment.pop(text, None)
-            caller.assigned.pop(text, None)
-    else:
-        caller.scope.variables |= {text: None for text in texts if text.isidentifier()}
+    for word in words if name == "read" else words[:1] if name == "for" else ():
+        if word.text.isidentifier():
+            caller.assign(word.text, caller.value("", word.line, literal=False))
+    for text in texts if name == "unset" else ():
+        caller.environment.pop(text, None)
+        caller.assigned.pop(text, None)
 
 
 def _read_inner(name: str, words: Sequence[Word], caller: Caller) -> list[Process]:
@@ -140,7 +133,6 @@ def run_command(words: Sequence[Word], caller: Caller, broken: Sequence[tuple[in
     script = script_in(words)
     if script is None:
         return _start(words, caller, broken)
-    caller.scope = replace(caller.scope, variables={**caller.scope.variables, **values_of(environment)})
     caller.image_serves = False
     # command: [sh, -c], args: [vllm, serve, …]
     as_arguments = words[words.index(script) :]
@@ -156,7 +148,6 @@ def run_container(
     """
     serves = caller.image_serves or is_server(image)
     caller.image_serves = serves and not command and bool(arguments)
-    caller.scope = Scope(values_of(caller.environment))
     started = run_command([*command, *arguments], caller)
     if not started and any(name.startswith("LMCACHE_") for name in caller.environment):
         caller.not_seen("image", image, line)

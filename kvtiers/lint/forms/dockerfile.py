@@ -4,8 +4,7 @@ import re
 
 from kvtiers.json_text import read_json
 from kvtiers.lint.command.caller import Caller
-from kvtiers.lint.command.expand import Scope, expand_value
-from kvtiers.lint.command.inputs import values_of
+from kvtiers.lint.command.expand import expand_value
 from kvtiers.lint.command.programs import is_server
 from kvtiers.lint.command.scripts import run_command
 from kvtiers.lint.command.shell import Word, parse
@@ -49,7 +48,7 @@ def _variables(rest: str, line: int, caller: Caller) -> dict[str, Value]:
         return {name: caller.value(value.strip(), line, "$" not in value)}
     variables = {}
     for word in words:
-        whole = expand_value(word, Scope(values_of(caller.environment)))
+        whole = expand_value(word, caller)
         name, _, text = whole.text.partition("=")
         variables[name] = caller.value(text, word.line, whole.literal)
     return variables

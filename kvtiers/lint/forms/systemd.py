@@ -4,8 +4,7 @@ import re
 
 from kvtiers.lint.command.caller import Caller
 from kvtiers.lint.command.docker import docker_size
-from kvtiers.lint.command.expand import Scope, expand
-from kvtiers.lint.command.inputs import values_of
+from kvtiers.lint.command.expand import expand
 from kvtiers.lint.command.scripts import run_command
 from kvtiers.lint.command.shell import parse
 from kvtiers.lint.forms.continued import entries
@@ -32,7 +31,6 @@ def read_unit(source: Source, caller: Caller) -> None:
                 memory = docker_size(caller, value, line)
                 host = Container(caller.source, memory, host_network=True, host_ipc=True)
                 caller.container = host if memory else None
-    scope = Scope(values_of(caller.environment))
-    commands = [[one for word in command.words for one in expand(word, scope)] for command in starts]
+    commands = [[one for word in command.words for one in expand(word, caller)] for command in starts]
     if not [process for words in commands for process in run_command(words, caller)]:
         caller.hand_over()
