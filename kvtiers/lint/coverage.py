@@ -8,17 +8,12 @@ from kvtiers.lint.rules.mp import adapters
 from kvtiers.lint.rules.room import offloaded
 from kvtiers.lint.setup import Facts, Setup, setups
 from kvtiers.lint.values import raw_text
+from kvtiers.tables import read_table
 from kvtiers.words.message import Message
 
 PARTS = ("read", "engine", "tier", "version", "unseen", "skipped")
 _DECIDING = ("kv-transfer-config", "kv-offloading-size", "tensor-parallel-size", "pipeline-parallel-size", "config")
-_WIRINGS = {
-    "LMCacheMPConnector": "mp",
-    "LMCacheConnectorV1": "in_process",
-    "LMCacheConnector": "in_process",
-    "OffloadingConnector": "offloading",
-    "SimpleCPUOffloadConnector": "offloading",
-}
+_WIRINGS: dict[str, str] = read_table("lint/names.toml")["wirings"]
 
 
 def coverage(given: Given) -> dict[str, list[Message]]:

@@ -25,27 +25,20 @@ class Format(StrEnum):
 
 def write(report: Report, how: Format, language: str) -> str:
     """All findings, and what they rest on where the format has a place for it."""
-    findings = report.findings
+    findings, value = report.findings, {}
     match how:
-        case Format.JSON:
-            rest = coverage(report.given).items()
-            return _json(
-                {
-                    "findings": [finding.to_json(language) for finding in findings],
-                    "coverage": {part: [message.text(language) for message in messages] for part, messages in rest},
-                    "ignored": report.ignored,
-                }
-            )
-        case Format.SARIF:
-            return _json(_sarif(findings, language))
-        case Format.GITHUB:
-            return "\n".join(_annotation(finding, language) for finding in findings)
         case Format.TEXT:
             shown = [show(finding, language) for finding in findings]
             return "\n\n".join([*([verdict(language)] if report.clean else []), *shown, basis(report, language)])
-
-
-def _json(value: Any) -> str:
+        case Format.GITHUB:
+            return "\n".join(_annotation(finding, language) for finding in findings)
+        case Format.SARIF:
+            value = _sarif(findings, language)
+        case Format.JSON:
+            rest = coverage(report.given).items()
+            value["findings"] = [finding.to_json(language) for finding in findings]
+            value["coverage"] = {part: [one.text(language) for one in messages] for part, messages in rest}
+            value["ignored"] = report.ignored
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
@@ -93,35 +86,33 @@ def basis(report: Report, language: str) -> str:
 
 def _sarif(findings: Sequence[Finding], language: str) -> dict[str, Any]:
     used = sorted({finding.id for finding in findings})
-    rules = [_sarif_rule(rule, language) for rule in used]
-    driver = {"name": "kvtiers", "version": __version__, "rules": rules}
-    results = [_sarif_result(one, used.index(one.id), language) for one in findings]
-    run = {"tool": {"driver": driver}, "results": results}
+    rules = [
+        {
+            "id": rule,
+            "shortDescription": {"text": RULES[rule]["why"][language]},
+            "help": {"text": _bare(RULES[rule]["fix"][language])},
+            "defaultConfiguration": {"level": RULES[rule]["severity"]},
+        }
+        for rule in used
+    ]
+    results = [
+        {
+            "ruleId": finding.id,
+            "ruleIndex": used.index(finding.id),
+            "level": finding.severity.value if finding.certain else "note",
+            "message": {"text": _sentence(finding, language)},
+            "locations": [{"physicalLocation": _location(finding)}],
+            "properties": {"certain": finding.certain},
+        }
+        for finding in findings
+    ]
+    run = {"tool": {"driver": {"name": "kvtiers", "version": __version__, "rules": rules}}, "results": results}
     return {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
 
 
-def _sarif_rule(rule: str, language: str) -> dict[str, Any]:
-    entry = RULES[rule]
-    return {
-        "id": rule,
-        "shortDescription": {"text": entry["why"][language]},
-        "help": {"text": _bare(entry["fix"][language])},
-        "defaultConfiguration": {"level": entry["severity"]},
-    }
-
-
-def _sarif_result(finding: Finding, index: int, language: str) -> dict[str, Any]:
-    place: dict[str, Any] = {"artifactLocation": {"uri": quote(file_of(finding.source).replace("\\", "/"))}}
-    if finding.line:
-        place["region"] = {"startLine": finding.line}
-    return {
-        "ruleId": finding.id,
-        "ruleIndex": index,
-        "level": finding.severity.value if finding.certain else "note",
-        "message": {"text": _sentence(finding, language)},
-        "locations": [{"physicalLocation": place}],
-        "properties": {"certain": finding.certain},
-    }
+def _location(finding: Finding) -> dict[str, Any]:
+    file = {"artifactLocation": {"uri": quote(file_of(finding.source).replace("\\", "/"))}}
+    return file | ({"region": {"startLine": finding.line}} if finding.line else {})
 
 
 def _annotation(finding: Finding, language: str) -> str:

@@ -4,6 +4,7 @@ Bounded: aliases and merges may not make much out of little, nor nest what is no
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
@@ -19,6 +20,8 @@ DEEPEST = 100
 MOST_VALUES = 100_000
 _LONGEST_NUMBER = 400
 _LONGEST_PROBLEM = 200
+_TEMPLATE = re.compile(r"^(?:(?:(?!\{\{)[^\n#\"'])*[:-])?[^\S\n]*\{\{", re.MULTILINE)
+_RENDER_IT = "a template ({{ … }}) is no YAML yet: give what it is rendered to, as by helm template"
 _TAG = "tag:yaml.org,2002:"
 
 
@@ -59,9 +62,8 @@ class Node:
     @property
     def text(self) -> str:
         """As compose, Kubernetes and charts hand a scalar on: true in small letters, null as nothing."""
-        return (
-            str(self.value).lower() if isinstance(self.value, bool) else "" if self.value is None else str(self.value)
-        )
+        text = "" if self.value is None else str(self.value)
+        return text.lower() if isinstance(self.value, bool) else text
 
     @property
     def json(self) -> str:
@@ -87,17 +89,9 @@ def documents(text: str, first_line: int = 1) -> list[Node]:
         line = 1 + text.count("\n", 0, error.position)
         raise KvtiersError(f"line {line}: the character U+{error.character:04X} cannot stand in YAML") from None
     except yaml.MarkedYAMLError as error:
-        raise KvtiersError(_template(text) or _reason(error)) from None
-
-
-def _template(text: str) -> str:
-    """That it is one, and where; empty where it is none."""
-    for number, line in enumerate(text.split("\n"), 1):
-        before, braces, _ = line.partition("{{")
-        if braces and not set(before) & set("#\"'") and before.rstrip()[-1:] in ("", ":", "-"):
-            why = "a template ({{ … }}) is no YAML yet: give what it is rendered to, as by helm template"
-            return f"line {number}: {why}"
-    return ""
+        template = _TEMPLATE.search(text)
+        line = 1 + text.count("\n", 0, template.end()) if template else 0
+        raise KvtiersError(f"line {line}: {_RENDER_IT}" if template else _reason(error)) from None
 
 
 def _reason(error: yaml.MarkedYAMLError) -> str:

@@ -6,26 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kvtiers.json_text import read_json
-from kvtiers.lint.command.inputs import Inputs
+from kvtiers.lint.command.caller import Inputs
 from kvtiers.lint.command.shell import Word
 from kvtiers.lint.given import Process, Unseen, Value
 from kvtiers.lint.yaml_nodes import Node, documents
+from kvtiers.tables import read_table
 
-_SHORT = {
-    "-tp": "tensor-parallel-size",
-    "-pp": "pipeline-parallel-size",
-    "-dp": "data-parallel-size",
-    "-n": "nnodes",
-    "-q": "quantization",
-    "-ep": "enable-expert-parallel",
-    "-sc": "speculative-config",
-    "-cc": "compilation-config",
-}
-_MARKS = {
-    "kv-transfer-config", "kv-offloading-size", "kv-offloading-backend", "tensor-parallel-size", "max-model-len",
-    "gpu-memory-utilization", "served-model-name", "max-num-seqs", "max-num-batched-tokens", "pipeline-parallel-size",
-    "enforce-eager", "enable-prefix-caching", "kv-cache-dtype", "trust-remote-code",
-}  # fmt: skip
+_NAMES = read_table("lint/names.toml")
+_SHORT: dict[str, str] = _NAMES["short_options"]
 _SWITCH = re.compile(r"(?:enable|disable|no|trust|enforce|skip|use|async|headless)-|headless$|enable$")
 _CONNECTOR = "kv-transfer-config"
 _REPEATED = "l2-adapter"
@@ -111,7 +99,7 @@ def _json_or_text(value: Any) -> Any:
 
 def is_vllm_config(node: Node) -> bool:
     """Is a mapping a server's options?"""
-    return bool(_MARKS & {str(key).replace("_", "-") for key in node.fields})
+    return bool({*_NAMES["vllm_config"]["marks"]} & {str(key).replace("_", "-") for key in node.fields})
 
 
 def options_in(node: Node, source: str) -> dict[str, Value]:

@@ -33,25 +33,19 @@ def is_server(image: str) -> bool:
     return bool(_SERVER.search(image)) and "nvcr.io" not in image
 
 
-def lmcache_start(words: Sequence[Word]) -> int | None:
-    """After ``lmcache server`` or the module that it is."""
-    for index, word in enumerate(words):
-        following = [one.text for one in words[index + 1 : index + 2]]
-        if word.text.rsplit("/", 1)[-1] == "lmcache" and following == ["server"]:
-            return index + 2
-        if word.text.startswith("lmcache.v1.multiprocess."):
-            return index + 1
-    return None
-
-
-def server_start(words: Sequence[Word], image_serves: bool) -> int | None:
-    """Where the server's options begin: after ``vllm serve``, the API server's module, or a vLLM image."""
+def server_start(words: Sequence[Word], image_serves: bool) -> tuple[int, bool] | None:
+    """Where a server's options begin, and whether it is LMCache's: after its command, its module, or a vLLM image."""
     texts = [word.text for word in words]
-    for index, text in enumerate(texts):
-        following = texts[index + 1 : index + 2] == ["serve"]
-        if following and (text.rsplit("/", 1)[-1] == "vllm" or text.startswith("vllm.entrypoints.cli")):
-            return index + 2
+    pairs = [*enumerate(zip(texts, [*texts, ""][1:], strict=True), start=1)]
+    for after, (text, following) in pairs:
+        if text.rsplit("/", 1)[-1] == "lmcache" and following == "server":
+            return after + 1, True
+        if text.startswith("lmcache.v1.multiprocess."):
+            return after, True
+    for after, (text, following) in pairs:
+        if following == "serve" and (text.rsplit("/", 1)[-1] == "vllm" or text.startswith("vllm.entrypoints.cli")):
+            return after + 1, False
         module = text == "dynamo.vllm" or (text.startswith("vllm.entrypoints") and "api_server" in text)
         if module or text.endswith("vllm/entrypoints/openai/api_server.py"):
-            return index + 1
-    return int(texts[:1] == ["serve"]) if image_serves else None
+            return after, False
+    return (int(texts[:1] == ["serve"]), False) if image_serves else None

@@ -9,7 +9,7 @@ from kvtiers.lint.command.caller import Caller
 from kvtiers.lint.command.docker import docker_run
 from kvtiers.lint.command.expand import expand, expand_value, here_document
 from kvtiers.lint.command.options import merge_config, read_options, spell_out
-from kvtiers.lint.command.programs import is_server, lmcache_start, script_in, server_start
+from kvtiers.lint.command.programs import is_server, script_in, server_start
 from kvtiers.lint.command.shell import Command, Word, joined, parse
 from kvtiers.lint.given import Process, Source, Value
 from kvtiers.settings import known
@@ -173,15 +173,15 @@ def _prefix(words: Sequence[Word], caller: Caller) -> tuple[Sequence[Word], dict
 
 def _start(words: Sequence[Word], caller: Caller, broken: Sequence[tuple[int, str]]) -> list[Process]:
     """Add the server that a command starts, if it does."""
-    server = lmcache_start(words)
-    start = server or server_start(words, caller.image_serves)
-    if start is None:
+    found = server_start(words, caller.image_serves)
+    if found is None:
         return []
+    start, is_lmcache = found
     line = words[start - 1].line if start else (words[0].line if words else 0)
     process = caller.process(line)
     process.broken = [(caller.value("", number), cause) for number, cause in broken]
     read_options(words[start:], process)
-    if server:
+    if is_lmcache:
         spell_out(process, known.server_options())
         caller.given.lmcache_servers.append(process)
         return [process]

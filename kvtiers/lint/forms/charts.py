@@ -8,20 +8,9 @@ from kvtiers.lint.command.shell import Word
 from kvtiers.lint.forms.kubernetes import kubernetes_gib, read_variable
 from kvtiers.lint.given import Container
 from kvtiers.lint.yaml_nodes import NOTHING, Node
+from kvtiers.tables import read_table
 
-_OPTIONS = {
-    "maxModelLen": "--max-model-len",
-    "dtype": "--dtype",
-    "tensorParallelSize": "--tensor-parallel-size",
-    "maxNumSeqs": "--max-num-seqs",
-    "gpuMemoryUtilization": "--gpu-memory-utilization",
-}
-_VARIABLES = {
-    "cpuOffloadingBufferSize": "LMCACHE_MAX_LOCAL_CPU_SIZE",
-    "diskOffloadingBufferSize": "LMCACHE_MAX_LOCAL_DISK_SIZE",
-    "enableController": "LMCACHE_ENABLE_CONTROLLER",
-    "enablePD": "LMCACHE_ENABLE_PD",
-}
+_CHART = read_table("lint/names.toml")["chart"]
 _SHM_GIB = 20.0  # the chart's, where ranks need one
 
 
@@ -63,14 +52,14 @@ def _model(model: Node, values: Node, caller: Caller) -> None:
 def _options(config: Node) -> list[Word]:
     """Prefix caching is off unless it is asked for, once there is a vllmConfig."""
     words = [] if config.at("enablePrefixCaching").value else [Word("--no-enable-prefix-caching", config.line)]
-    for key, option in _OPTIONS.items():
+    for key, option in _CHART["options"].items():
         if key in config.fields:
             words.append(Word(f"{option}={config.at(key).text}", config.at(key).key_line))
     return words + [Word(item.text, item.line) for item in config.at("extraArgs").items]
 
 
 def _settings(lmcache: Node, caller: Caller) -> None:
-    for key, name in _VARIABLES.items():
+    for key, name in _CHART["variables"].items():
         if key in lmcache.fields:
             caller.environment[name] = caller.value(lmcache.at(key).text, lmcache.at(key).key_line)
     if "LMCACHE_MAX_LOCAL_CPU_SIZE" in caller.environment:

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kvtiers.lint.command.caller import Caller
+from kvtiers.lint.command.caller import Caller, Inputs, values_of
 from kvtiers.lint.command.expand import KUBERNETES, fill
-from kvtiers.lint.command.inputs import Inputs, values_of
 from kvtiers.lint.command.scripts import run_container
 from kvtiers.lint.command.shell import Word, parse
 from kvtiers.lint.given import Container, Source, Unseen, Value

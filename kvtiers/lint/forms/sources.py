@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from kvtiers.errors import KvtiersError
-from kvtiers.lint.command.caller import Caller
-from kvtiers.lint.command.inputs import Inputs, env_file
+from kvtiers.lint.command.caller import Caller, Inputs, env_file
 from kvtiers.lint.command.options import is_vllm_config, options_in
 from kvtiers.lint.command.scripts import read_script
 from kvtiers.lint.forms.charts import is_values, read_values
