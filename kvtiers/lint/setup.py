@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 from kvtiers.json_text import read_json
 from kvtiers.lint.given import Given, Process, Unseen, Value, last_part
@@ -23,6 +23,7 @@ _KNOWN = {"vllm": "0.32", "lmcache": "0.5"}
 _IN_PROCESS = re.compile(r"LMCache(?!MP)")
 _RANKS = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size")
 _EXTRA = "kv_connector_extra_config"
+_Files: TypeAlias = tuple[Sequence[str], Sequence[Unseen]]  # lmcache.yaml by name; which of it was not given
 
 
 @dataclass(frozen=True)
@@ -40,27 +41,61 @@ class Facts:
     mounts: str = ""
 
 
-@dataclass
 class Setup:
-    """A server with LMCache's settings in force; ``alone``: settings alone were given, and the server is an empty one.
+    """A server with LMCache's settings in force; without a source, an empty one: settings alone were given.
 
     ``connector``: the value of ``--kv-transfer-config``, as far as it can be read; ``connector_error``: why no further.
     ``unseen``: where more settings may stand.
     """
 
-    server: Process
-    alone: bool
-    environment: Mapping[str, Value]
-    in_file: Mapping[str, Value]
-    in_environment: Mapping[str, Value]
-    unseen: Sequence[Unseen]
-    versions: Mapping[str, Value]
-    facts: Facts
-    settings: dict[str, Value] = field(default_factory=dict)
-    connector: dict[str, Any] | None = None
-    connector_at: Value | None = None
-    connector_error: str | None = None
-    quoted: bool = False
+    def __init__(
+        self, server: Process, environment: Mapping[str, Value], files: _Files, given: Given, facts: Facts
+    ) -> None:
+        names, unseen = files
+        self.server, self.environment, self.facts = server, environment, facts
+        self.unseen = [*server.environment_unseen, *unseen]
+        self.versions = {**given.versions, **server.versions}
+        self.in_file = {key: value for name in names for key, value in given.files[name].items()}
+        self.in_environment = {}
+        for name, value in environment.items():
+            setting = name.removeprefix("LMCACHE_")
+            if setting != name and setting not in known.other_variables() and not setting.startswith("EC_"):
+                self.in_environment[setting.lower()] = value
+        self.settings = {**self.in_file, **self.in_environment}
+        self.connector: dict[str, Any] | None = _shortcut(server.options) or None
+        self.connector_at = self.option("kv-transfer-config")
+        self.connector_error: str | None = None
+        self.quoted = False
+        if self.connector_at:
+            self._connect(self.connector_at)
+
+    def _connect(self, option: Value) -> None:
+        text, shortcut, self.connector = unquoted(str(option.value)), self.connector, None
+        self.quoted = text.startswith("{") and text != str(option.value).strip()
+        try:
+            config = read_json(text)
+        except ValueError as error:
+            self.connector_error = str(error).split(":", maxsplit=1)[0] if option.literal else ""
+            config = _readable(text)
+        if not isinstance(config, dict):
+            self.connector_error = "not an object" if option.literal else ""
+            return
+        if not (option.literal or config.get("kv_connector")) or "$" in str(config.get("kv_connector")):
+            self.connector_error = ""
+            return
+        size = self.option("kv-offloading-size")
+        if size and shortcut:  # fills in connector, role and size
+            config |= shortcut
+            config[_EXTRA] = {**extra_of(config), "cpu_bytes_to_use": f"{size.value} GiB"}
+        self.connector = config
+        for connector in self.connectors:
+            for key, value in extra_of(connector).items():
+                if key.startswith("lmcache.") and not key.startswith("lmcache.mp."):
+                    self.settings[key.removeprefix("lmcache.")] = Value(value, option.source, option.line)
+
+    @property
+    def alone(self) -> bool:
+        return not self.server.source
 
     @property
     def has_settings(self) -> bool:
@@ -135,102 +170,37 @@ def setups(given: Given, facts: Facts) -> Iterator[Setup]:
     for server in given.servers:
         outside = {} if server.container else given.environment
         environment = {**outside, **server.not_exported, **server.environment}
-        names = _files_of(environment, given)
-        used |= set(names)
-        yield _setup(server, environment, names, given, facts)
-    alone = [[name] for name in given.files if name not in used]
-    for names in alone or ([[]] if given.environment and not (given.servers or given.files) else []):
-        yield _setup(None, {} if given.servers else given.environment, names, given, facts)
+        files = _files(environment, given)
+        used |= set(files[0])
+        yield Setup(server, environment, files, given, facts)
+    environment = {} if given.servers else given.environment
+    left: list[_Files] = [([name], []) for name in given.files if name not in used]
+    for files in left or ([_files(environment, given)] if environment and not given.files else []):
+        yield Setup(Process("", 0), environment, files, given, facts)
 
 
-def _setup(
-    server: Process | None, environment: Mapping[str, Value], names: list[str], given: Given, facts: Facts
-) -> Setup:
-    setup = Setup(
-        server or Process("", 0),
-        server is None,
-        environment,
-        {key: value for name in names for key, value in given.files[name].items()},
-        _settings_of(environment),
-        [*(server.environment_unseen if server else []), *_file_unseen(environment, names, given)],
-        {**given.versions, **(server.versions if server else {})},
-        facts,
-    )
-    setup.settings = {**setup.in_file, **setup.in_environment}
-    _connect(setup)
-    return setup
+def _files(environment: Mapping[str, Value], given: Given) -> _Files:
+    """The lmcache.yaml that a server is told of, the only one where that can't be seen; or what was not given."""
+    named, files = environment.get("LMCACHE_CONFIG_FILE"), list(given.files)
+    found = [name for name in files if named and last_part(name) == last_part(str(named.value))]
+    if found or len(files) == 1:
+        return found[:1] or files, []
+    if named:
+        return [], [Unseen("settings_file", str(named.value), named.source, named.line)]
+    return [], [Unseen("which_file", ", ".join(files), files[0], 1)] if files else []
 
 
-def _files_of(environment: Mapping[str, Value], given: Given) -> list[str]:
-    """The lmcache.yaml that a server is told of; the only one where that can't be seen."""
-    named = environment.get("LMCACHE_CONFIG_FILE")
-    last = last_part(str(named.value)) if named else ""
-    found = [name for name in given.files if last_part(name) == last]
-    return found[:1] or (list(given.files) if len(given.files) == 1 else [])
-
-
-def _file_unseen(environment: Mapping[str, Value], names: list[str], given: Given) -> list[Unseen]:
-    named = environment.get("LMCACHE_CONFIG_FILE")
-    if names or (named is None and not given.files):
-        return []
-    if named is None:
-        return [Unseen("which_file", ", ".join(given.files), next(iter(given.files)), 1)]
-    return [Unseen("settings_file", str(named.value), named.source, named.line)]
-
-
-def _settings_of(environment: Mapping[str, Value]) -> dict[str, Value]:
-    """LMCache's settings among variables, by their lower-case names; not its other variables."""
-    settings = {}
-    for name, value in environment.items():
-        setting = name.removeprefix("LMCACHE_")
-        if setting != name and setting not in known.other_variables() and not setting.startswith("EC_"):
-            settings[setting.lower()] = value
-    return settings
-
-
-def _connect(setup: Setup) -> None:
-    shortcut = _shortcut(setup)
-    option = setup.connector_at = setup.option("kv-transfer-config")
-    if option is None:
-        setup.connector = shortcut or None
-        return
-    text = unquoted(str(option.value))
-    setup.quoted = text.startswith("{") and text != str(option.value).strip()
-    try:
-        config = read_json(text)
-    except ValueError as error:
-        setup.connector_error = str(error).split(":", maxsplit=1)[0] if option.literal else ""
-        config = _readable(text)
-    if not isinstance(config, dict):
-        setup.connector_error = "not an object" if option.literal else ""
-        return
-    if not (option.literal or config.get("kv_connector")) or "$" in str(config.get("kv_connector")):
-        setup.connector_error = ""
-        return
-    size = setup.option("kv-offloading-size")
-    if size:  # fills in connector, role and size
-        config |= shortcut
-        config[_EXTRA] = {**extra_of(config), "cpu_bytes_to_use": f"{size.value} GiB"}
-    setup.connector = config
-    for connector in setup.connectors:
-        for key, value in extra_of(connector).items():
-            if key.startswith("lmcache.") and not key.startswith("lmcache.mp."):
-                setup.settings[key.removeprefix("lmcache.")] = Value(value, option.source, option.line)
-
-
-def _shortcut(setup: Setup) -> dict[str, Any]:
+def _shortcut(options: Mapping[str, Value]) -> dict[str, Any]:
     """What ``--kv-offloading-size``, or Dynamo's ``--connector``, stands for."""
-    backend, dynamo = setup.option("kv-offloading-backend"), setup.option("connector")
-    name = ""
-    if setup.option("kv-offloading-size"):
-        name = "LMCacheMPConnector" if backend and backend.value == "lmcache" else "OffloadingConnector"
-    elif dynamo and dynamo.value == "lmcache":
-        name = "LMCacheConnectorV1"
+    said = {name: options[name].value for name in ("kv-offloading-backend", "connector") if name in options}
+    name = "LMCacheConnectorV1" if said.get("connector") == "lmcache" else ""
+    if "kv-offloading-size" in options:
+        name = "LMCacheMPConnector" if said.get("kv-offloading-backend") == "lmcache" else "OffloadingConnector"
     return {"kv_connector": name, "kv_role": "kv_both"} if name else {}
 
 
 def _readable(text: str) -> dict[str, str]:
     """Name and role out of what is no JSON, so that one fault does not hide another."""
-    connector = re.search(r"kv_connector['\"]?\s*[:=]\s*['\"]?(\w*Connector\w*)", text)
-    role = re.search(r"kv_role['\"]?\s*[:=]\s*['\"]?(kv_\w+)", text)
-    return {name: match[1] for name, match in (("kv_connector", connector), ("kv_role", role)) if match}
+    forms = {"kv_connector": r"\w*Connector\w*", "kv_role": r"kv_\w+"}
+    found = {name: re.search(rf"{name}['\"]?\s*[:=]\s*['\"]?({form})", text) for name, form in forms.items()}
+    return {name: match[1] for name, match in found.items() if match}
