@@ -1,9 +1,10 @@
 """What a verdict rests on: texts read, servers, wirings, tiers and versions seen in them, and what was not seen."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from kvtiers.lint.findings import said
-from kvtiers.lint.given import Given, Process, Unseen
+from kvtiers.lint.given import Given, Unseen
 from kvtiers.lint.rules.mp import adapters
 from kvtiers.lint.rules.room import offloaded
 from kvtiers.lint.setup import Facts, Setup, setups
@@ -18,17 +19,26 @@ _WIRINGS: dict[str, str] = read_table("lint/names.toml")["wirings"]
 
 def coverage(given: Given) -> dict[str, list[Message]]:
     """Sentences by ``PARTS``; a part without any is empty."""
-    every, servers = list(setups(given, Facts())), given.lmcache_servers
+    every = list(setups(given, Facts()))
     parts = {
         "read": [_message("read", name=name, kind=said(f"lint.kind.{kind}")) for name, kind in given.read],
-        "engine": [*map(_engine, every), *map(_server, servers)],
-        "tier": [tier for one in every for tier in _tiers(one)]
-        + [tier for one in servers for tier in _server_tiers(one)],
+        "engine": [_engine(setup) for setup in every],
+        "tier": [tier for setup in every for tier in _tiers(setup)],
         "version": [_versions(setup) for setup in every if not setup.alone],
         "unseen": [*_unseen(every, given)],
         "skipped": [_message("skipped", name=name, why=why) for name, why in given.skipped],
     }
+    for server in given.lmcache_servers:
+        told = {"host": "localhost", "port": 5555} | {name: option.value for name, option in server.options.items()}
+        parts["engine"].append(_message("server", place=server.place, host=told["host"], port=told["port"]))
+        if "l1-size-gb" in told:
+            parts["tier"].append(_message("tier_l1", size=told["l1-size-gb"]))
+        parts["tier"] += [_below(adapter) for _, adapter in adapters(server) if adapter is not None]
     return {part: list({str(message): message for message in parts[part]}.values()) for part in PARTS}
+
+
+def _below(tier: Mapping[str, Any]) -> Message:
+    return _message("tier_other", name=str(tier.get("type", "-")))
 
 
 def _message(part: str, **values: object) -> Message:
@@ -43,12 +53,6 @@ def _engine(setup: Setup) -> Message:
     wiring = _WIRINGS.get(name, "other") if name else "none" if known else "unseen"
     values = {"wiring": said(f"lint.wiring.{wiring}"), "connector": name or "-", "workers": setup.workers}
     return _message("engine", place=server.place, model=model.value if model else "-", **values)
-
-
-def _server(server: Process) -> Message:
-    host, port = server.options.get("host"), server.options.get("port")
-    host_and_port = {"host": host.value if host else "localhost", "port": port.value if port else 5555}
-    return _message("server", place=server.place, **host_and_port)
 
 
 def _tiers(setup: Setup) -> Iterator[Message]:
@@ -69,18 +73,7 @@ def _tiers(setup: Setup) -> Iterator[Message]:
     if region:
         yield _message("tier_region", size=region[1])
     tiers = setup.extra.get("secondary_tiers")
-    for tier in tiers if isinstance(tiers, list) else []:
-        if isinstance(tier, dict):
-            yield _message("tier_other", name=str(tier.get("type", "-")))
-
-
-def _server_tiers(server: Process) -> Iterator[Message]:
-    size = server.options.get("l1-size-gb")
-    if size:
-        yield _message("tier_l1", size=size.value)
-    for _, adapter in adapters(server):
-        if adapter is not None:
-            yield _message("tier_other", name=str(adapter.get("type", "-")))
+    yield from (_below(tier) for tier in (tiers if isinstance(tiers, list) else []) if isinstance(tier, dict))
 
 
 def _versions(setup: Setup) -> Message:

@@ -36,11 +36,16 @@ def docker_run(words: Sequence[Word], caller: Caller) -> tuple[list[Word], Calle
     inside.image_serves = serves and not entrypoint
     for word in (image, *arguments):
         inside.note_versions(word.text, word.line)
-    for name, word in options:
-        if name == "--env-file":
+    for option, word in options:
+        name, equals, text = word.text.partition("=")
+        if option == "--env-file":
             inside.read_variables(word.text, word.line)
-        elif name == "--env":
-            _variable(word, caller, inside)
+        elif option == "--env" and equals:
+            inside.environment[name] = inside.value(text, word.line, word.literal)
+        elif option == "--env" and name in caller.environment:  # -e NAME takes it from whoever calls
+            inside.environment[name] = caller.environment[name]
+        elif option == "--env" and name in caller.assigned:
+            inside.assigned[name] = caller.assigned[name]
     return [*entrypoint, *arguments], inside
 
 
@@ -63,14 +68,14 @@ def _options(words: Sequence[Word], index: int) -> tuple[list[tuple[str, Word]],
 
 
 def _container(options: Sequence[tuple[str, Word]], caller: Caller, line: int) -> Container:
-    last = dict(options)
-    ipc = last["--ipc"].text if "--ipc" in last else ""
+    last = {name: word.text for name, word in options}
     sizes = {name: docker_size(caller, word.text, word.line) for name, word in options if word.literal}
+    ipc = last.get("--ipc", "")
     return Container(
         ipc.removeprefix("container:") if ipc.startswith("container:") else f"{caller.source}:{line}",
         memory=sizes.get("--memory"),
         shm=sizes.get("--shm-size"),
-        host_network="--network" in last and last["--network"].text == "host",
+        host_network=last.get("--network") == "host",
         host_ipc=ipc == "host",
         published=[word.text for name, word in options if name == "--publish"],
         volumes={mount_path(word.text): None for name, word in options if name in ("--volume", "--mount", "--tmpfs")},
@@ -89,14 +94,3 @@ def mount_path(text: str) -> str:
     target = re.search(r"(?:target|dst|destination)=([^,]+)", text)
     parts = [part for part in text.split(":") if part not in ("ro", "rw", "z", "Z")]
     return target[1] if target else parts[min(1, len(parts) - 1)] if parts else ""
-
-
-def _variable(word: Word, caller: Caller, inside: Caller) -> None:
-    """``-e NAME=value``; ``-e NAME`` takes it from whoever calls, where it may be unset."""
-    name, equals, text = word.text.partition("=")
-    if equals:
-        inside.environment[name] = inside.value(text, word.line, word.literal)
-    elif name in caller.environment:
-        inside.environment[name] = caller.environment[name]
-    elif name in caller.assigned:
-        inside.assigned[name] = caller.assigned[name]

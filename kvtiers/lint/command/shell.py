@@ -22,8 +22,7 @@ _QUOTED = {
     "$'": re.compile(r"((?:[^'\\]|\\.)*)'", re.DOTALL),
     "`": re.compile(r"((?:[^`\\]|\\.)*)`", re.DOTALL),
 }
-_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|(.))", re.DOTALL)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
+_ESCAPES = {"\\n": "\n", "\\t": "\t", "\\\\": "\\", "\\'": "'", '\\"': '"'}  # those that JSON in $'…' may need
 
 
 @dataclass(frozen=True)
@@ -206,7 +205,9 @@ class _Lexer:
         following = self._here
         if following in ("'", '"') and not quoted:
             self._at += 1
-            return [Part(_ESCAPE.sub(_escaped, self._until("$'")))] if following == "'" else self._double_quoted()
+            if following == '"':
+                return self._double_quoted()
+            return [Part(re.sub(r"\\.", lambda match: _ESCAPES.get(match[0], match[0]), self._until("$'")))]
         name = self._nested() if following in ("(", "{") else self._take(_NAME)
         return [Part(f"${name}", True, not quoted)] if name else [Part("$")]
 
@@ -252,9 +253,3 @@ class _Lexer:
 
 def _text(parts: list[Part]) -> str:
     return "".join(part.text for part in parts)
-
-
-def _escaped(match: re.Match[str]) -> str:
-    if match[1]:
-        return chr(int(match[1], 16))
-    return _ESCAPES.get(match[2], match[2] if match[2] in "\\'\"?" else match[0])

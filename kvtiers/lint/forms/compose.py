@@ -62,8 +62,8 @@ def _container(name: str, service: Node, caller: Caller) -> Container:
         shm=_size(caller, service.at("shm_size")),
         host_network=service.at("network_mode").text == "host",
         host_ipc=ipc == "host",
-        published=[_port(port) for port in _listed(service.at("ports"))],
-        volumes={_path(volume): None for volume in volumes},
+        published=[_joined(port, "host_ip", "published", "target") for port in _listed(service.at("ports"))],
+        volumes={mount_path(_joined(volume, "target")): None for volume in volumes},
     )
 
 
@@ -72,14 +72,9 @@ def _size(caller: Caller, *nodes: Node) -> Value | None:
     return next(filter(None, (docker_size(caller, node.value, node.line) for node in nodes)), None)
 
 
-def _port(port: Any) -> str:
-    if not isinstance(port, dict):
-        return str(port)
-    return ":".join(str(port[key]) for key in ("host_ip", "published", "target") if key in port)
-
-
-def _path(volume: Any) -> str:
-    return str(volume.get("target", "")) if isinstance(volume, dict) else mount_path(str(volume))
+def _joined(entry: Any, *parts: str) -> str:
+    """A port or volume as its short form has it."""
+    return ":".join(str(entry[part]) for part in parts if part in entry) if isinstance(entry, dict) else str(entry)
 
 
 def _listed(node: Node) -> list[Any]:
