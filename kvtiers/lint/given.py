@@ -26,6 +26,11 @@ class Value:
     line: int
     literal: bool = True
 
+    @property
+    def text(self) -> str | None:
+        """None where it can't be seen."""
+        return str(self.value) if self.literal else None
+
 
 @dataclass(frozen=True)
 class Unseen:

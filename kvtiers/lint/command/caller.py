@@ -1,7 +1,6 @@
 """Where a command stands, and what reaches it: variables, and the other texts of the deployment."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kvtiers.errors import KvtiersError
@@ -38,10 +37,10 @@ class Inputs:
         return found
 
     @property
-    def dotenv(self) -> dict[str, str | None]:
+    def dotenv(self) -> dict[str, Value]:
         """What compose fills in: the variables of the file named .env."""
         found = self.texts.get(".env")
-        return values_of(env_file(found)) if found else {}
+        return env_file(found) if found else {}
 
 
 @dataclass
@@ -124,11 +123,6 @@ class Caller:
             versions=dict(self.versions),
             container=self.container,
         )
-
-
-def values_of(variables: Mapping[str, Value]) -> dict[str, str | None]:
-    """Their texts; None for what can't be seen."""
-    return {name: str(value.value) if value.literal else None for name, value in variables.items()}
 
 
 def env_file(source: Source) -> dict[str, Value]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from kvtiers.lint.command.caller import Caller
 from kvtiers.lint.command.shell import Part, Word
+from kvtiers.lint.given import Value
 
 _REFERENCE = re.compile(
     r"\$(?:\{(?P<name>\w+|[@*])(?P<all>\[[@*]\])?(?:(?P<operator>:?[-=+?])(?P<other>.*))?\}|(?P<plain>\w+|[@*#?!-]))",
@@ -70,7 +71,7 @@ def _value(match: re.Match[str], caller: Caller) -> str | None:
     name, operator, other = match["plain"] or match["name"], match["operator"] or "", match["other"] or ""
     caller.referenced.add(name)
     held = caller.variable(name)
-    value = str(held.value) if held and held.literal else None
+    value = held.text if held else None
     if operator[-1:] in ("-", "=") and (held is None or value == ""):
         inner = _REFERENCE.fullmatch(other)
         # ${MORE:-} is how one asks for what may well be set elsewhere
@@ -93,8 +94,8 @@ def here_document(text: str, caller: Caller) -> str:
     return re.sub(r"\\([\\$`\n])|\$(?:\{[^}]*\}|\w+)", resolved, text)
 
 
-def fill(text: str, form: re.Pattern[str], variables: Mapping[str, str | None]) -> tuple[str, bool]:
-    """Where no shell does it, but KUBERNETES or COMPOSE; and whether all that it asks for is known."""
+def fill(text: str, line: int, form: re.Pattern[str], variables: Mapping[str, Value]) -> Word:
+    """Where no shell does it, but KUBERNETES or COMPOSE. ``literal``: all that it asks for is known."""
     known = True
 
     def resolved(match: re.Match[str]) -> str:
@@ -102,10 +103,12 @@ def fill(text: str, form: re.Pattern[str], variables: Mapping[str, str | None]) 
         found = match.groupdict()
         if found["dollar"]:
             return "$"
-        value, default = variables.get(found["name"] or found["plain"]), found.get("default")
+        held, default = variables.get(found["name"] or found["plain"]), found.get("default")
+        value = held.text if held else None
         if not value and default is not None and "$" not in default:
             return default
         known = known and value is not None
         return match[0] if value is None else value
 
-    return form.sub(resolved, text), known
+    filled = form.sub(resolved, text)
+    return Word(filled, line, known)

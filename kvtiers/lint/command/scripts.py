@@ -10,7 +10,7 @@ from kvtiers.lint.command.docker import docker_run
 from kvtiers.lint.command.expand import expand, expand_value, here_document
 from kvtiers.lint.command.options import merge_config, read_options, spell_out
 from kvtiers.lint.command.programs import is_server, script_in, server_start
-from kvtiers.lint.command.shell import Command, Word, joined, parse
+from kvtiers.lint.command.shell import Command, Word, commands_in
 from kvtiers.lint.given import Process, Source, Value
 from kvtiers.settings import known
 
@@ -35,7 +35,7 @@ def read_script(source: Source, caller: Caller) -> None:
 
 
 def _read(text: str, line: int, caller: Caller) -> list[Process]:
-    return [process for command in joined(parse(text, line)) for process in _step(command, caller)]
+    return [process for command in commands_in(text, line) for process in _step(command, caller)]
 
 
 def _note_documents(command: Command, caller: Caller) -> None:

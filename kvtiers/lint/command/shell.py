@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from kvtiers.errors import KvtiersError
@@ -63,19 +63,19 @@ class Command:
     broken: list[tuple[int, str]] = field(default_factory=list)
 
 
-def parse(text: str, first_line: int = 1, newline_ends: bool = True) -> list[Command]:
-    """The simple commands of a script, in order.
+def words_in(text: str, line: int) -> list[Word]:
+    """The words of a text that is one command, whatever its lines."""
+    return [word for command in _Lexer(text, line, newline_ends=False).commands() for word in command.words]
+
+
+def commands_in(text: str, first_line: int) -> Iterator[Command]:
+    """The simple commands of a script as they were meant: a line that begins with an option belongs to the one above.
 
     Raises:
         KvtiersError: ``line N: …`` for a quote that is never closed.
     """
-    return _Lexer(text, first_line, newline_ends).commands()
-
-
-def joined(commands: Iterable[Command]) -> Iterator[Command]:
-    """Commands as they were meant: a line that begins with an option belongs to the one above it."""
     pending, end = None, (0, "")
-    for command in commands:
+    for command in _Lexer(text, first_line, newline_ends=True).commands():
         words = [word for word in command.words if not _blank(word)]
         if pending and words and re.match(r"--?[A-Za-z]", words[0].text) and not pending.piped:
             pending.broken.append(end)
@@ -138,14 +138,10 @@ class _Lexer:
     def _newline(self) -> None:
         self._at += 1
         for command, delimiter, dedent, literal in self._pending:
-            first, lines = self._line, []
-            while self._here:
-                line = self._take(_LINE).removesuffix("\n")
-                line = line.lstrip("\t") if dedent else line
-                if line == delimiter:
-                    break
-                lines.append(line)
-            command.documents.append(Word("\n".join(lines), first, literal))
+            first, last = self._line, ("^\\t*" if dedent else "^") + re.escape(delimiter) + "$"
+            text = self._take(re.compile(rf".*?(?={last})|.*", re.DOTALL | re.MULTILINE)).removesuffix("\n")
+            self._take(_LINE)
+            command.documents.append(Word(re.sub("(?m)^\t+", "", text) if dedent else text, first, literal))
         self._pending.clear()
         if self._newline_ends:
             self._end()

@@ -6,7 +6,7 @@ from kvtiers.lint.command.caller import Caller
 from kvtiers.lint.command.docker import docker_size, mount_path
 from kvtiers.lint.command.expand import COMPOSE, fill
 from kvtiers.lint.command.scripts import run_container
-from kvtiers.lint.command.shell import Word, parse
+from kvtiers.lint.command.shell import Word, words_in
 from kvtiers.lint.given import Container, Value
 from kvtiers.lint.yaml_nodes import Node
 
@@ -15,26 +15,22 @@ def read_service(name: str, service: Node, caller: Caller) -> None:
     """Add the server that a service runs."""
     caller.container = _container(name, service, caller)
     _variables(service, caller)
-    image = service.at("image")
-    filled, _ = _filled(image.text, caller)
-    caller.note_versions(filled, image.line)
+    image = _filled(service.at("image").text, service.at("image").line, caller)
+    caller.note_versions(image.text, image.line)
     entrypoint, command = (_words(service.at(key), caller) for key in ("entrypoint", "command"))
-    run_container(caller, filled, service.line, entrypoint, command)
+    run_container(caller, image.text, service.line, entrypoint, command)
 
 
-def _filled(text: str, caller: Caller) -> tuple[str, bool]:
-    return fill(text, COMPOSE, caller.inputs.dotenv)
+def _filled(text: str, line: int, caller: Caller) -> Word:
+    return fill(text, line, COMPOSE, caller.inputs.dotenv)
 
 
 def _words(node: Node, caller: Caller) -> list[Word]:
     """A text is split as a shell would, but no shell expands it."""
     if isinstance(node.value, list):
-        written = [(item.text, item.line) for item in node.items]
-    else:
-        words = [word for command in parse(node.text, node.line, newline_ends=False) for word in command.words]
-        written = [(word.text, word.line) for word in words if not word.text.isspace()]
-    filled = [(_filled(text, caller), line) for text, line in written]
-    return [Word(text, line, known) for (text, known), line in filled]
+        return [_filled(item.text, item.line, caller) for item in node.items]
+    words = words_in(node.text, node.line)
+    return [_filled(word.text, word.line, caller) for word in words if not word.text.isspace()]
 
 
 def _variables(service: Node, caller: Caller) -> None:
@@ -43,14 +39,14 @@ def _variables(service: Node, caller: Caller) -> None:
     for entry in files.items if isinstance(files.value, list) else [files]:
         named = entry.at("path") if entry.fields else entry
         if named.value is not None:
-            caller.read_variables(_filled(named.text, caller)[0], named.line)
+            caller.read_variables(_filled(named.text, named.line, caller).text, named.line)
     for name, node in variables.fields.items():
-        text, known = _filled(node.text, caller)
-        caller.environment[str(name)] = caller.value(text, node.key_line, known and node.value is not None)
+        word = _filled(node.text, node.key_line, caller)
+        caller.environment[str(name)] = caller.value(word.text, word.line, word.literal and node.value is not None)
     for item in variables.items:
-        name, equals, text = str(item.value).partition("=")
-        text, known = _filled(text, caller)
-        caller.environment[name] = caller.value(text, item.line, known and bool(equals))
+        name, equals, text = item.text.partition("=")
+        word = _filled(text, item.line, caller)
+        caller.environment[name] = caller.value(word.text, word.line, word.literal and bool(equals))
 
 
 def _container(name: str, service: Node, caller: Caller) -> Container:

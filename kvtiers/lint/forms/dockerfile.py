@@ -7,7 +7,7 @@ from kvtiers.lint.command.caller import Caller
 from kvtiers.lint.command.expand import expand_value
 from kvtiers.lint.command.programs import is_server
 from kvtiers.lint.command.scripts import run_command
-from kvtiers.lint.command.shell import Word, parse
+from kvtiers.lint.command.shell import Word, words_in
 from kvtiers.lint.forms.continued import entries
 from kvtiers.lint.given import Source, Unseen, Value
 
@@ -42,7 +42,7 @@ def read_dockerfile(source: Source, caller: Caller) -> None:
 
 
 def _variables(rest: str, line: int, caller: Caller) -> dict[str, Value]:
-    words = [word for command in parse(rest, line, newline_ends=False) for word in command.words]
+    words = words_in(rest, line)
     if words and "=" not in words[0].text:  # ENV NAME value
         name, _, value = rest.partition(" ")
         return {name: caller.value(value.strip(), line, "$" not in value)}

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kvtiers.lint.command.caller import Caller, Inputs, values_of
+from kvtiers.lint.command.caller import Caller, Inputs
 from kvtiers.lint.command.expand import KUBERNETES, fill
 from kvtiers.lint.command.scripts import run_container
-from kvtiers.lint.command.shell import Word, parse
+from kvtiers.lint.command.shell import Word, words_in
 from kvtiers.lint.given import Container, Source, Unseen, Value
 from kvtiers.lint.yaml_nodes import NOTHING, Node
 from kvtiers.units import GIB
@@ -80,11 +80,13 @@ def _container(pod: _Pod, item: Node, caller: Caller) -> None:
             read_variable(entry, caller)
     image = item.at("image")
     caller.note_versions(image.text, image.line)
-    command, arguments = (_words(item.at(key), caller) for key in ("command", "args"))
+    command, arguments = (
+        [fill(word.text, word.line, KUBERNETES, caller.environment) for word in item.at(key).items]
+        for key in ("command", "args")
+    )
     additional = caller.environment.get("VLLM_ADDITIONAL_ARGS")  # KServe's LLMInferenceService appends them
     if additional is not None:
-        inner = parse(str(additional.value), additional.line)
-        arguments += [Word(word.text, additional.line) for one in inner for word in one.words]
+        arguments += [Word(word.text, additional.line) for word in words_in(str(additional.value), additional.line)]
     caller.image_serves = image.value is None or additional is not None
     caller.container = _surroundings(pod, item, caller)
     started = run_container(caller, image.text, item.line, command, arguments)
@@ -105,15 +107,9 @@ def read_variable(item: Node, caller: Caller) -> None:
     elif key in maps.get(of, {}):
         caller.environment[name] = maps[of][key]
     elif name:
-        text, known = fill(item.at("value").text, KUBERNETES, values_of(caller.environment))
-        literal = known and item.at("valueFrom").value is None and "${" not in text
-        caller.environment[name] = caller.value(text, item.line, literal)
-
-
-def _words(node: Node, caller: Caller) -> list[Word]:
-    known = values_of(caller.environment)
-    filled = [(fill(item.text, KUBERNETES, known), item.line) for item in node.items]
-    return [Word(text, line, literal) for (text, literal), line in filled]
+        word = fill(item.at("value").text, item.line, KUBERNETES, caller.environment)
+        literal = word.literal and item.at("valueFrom").value is None and "${" not in word.text
+        caller.environment[name] = caller.value(word.text, item.line, literal)
 
 
 def _surroundings(pod: _Pod, item: Node, caller: Caller) -> Container:

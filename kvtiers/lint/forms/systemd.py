@@ -6,7 +6,7 @@ from kvtiers.lint.command.caller import Caller
 from kvtiers.lint.command.docker import docker_size
 from kvtiers.lint.command.expand import expand
 from kvtiers.lint.command.scripts import run_command
-from kvtiers.lint.command.shell import parse
+from kvtiers.lint.command.shell import words_in
 from kvtiers.lint.forms.continued import entries
 from kvtiers.lint.given import Container, Source
 
@@ -20,17 +20,17 @@ def read_unit(source: Source, caller: Caller) -> None:
     for name, value, line in entries(source, _ENTRY, _CONTINUES, ("#", ";")):
         match name:
             case "Environment":
-                for word in (word for command in parse(value, line, newline_ends=False) for word in command.words):
+                for word in words_in(value, line):
                     variable, _, written = word.text.partition("=")
                     caller.environment[variable] = caller.value(written, word.line, word.literal)
             case "EnvironmentFile":
                 caller.read_variables(value.lstrip("-"), line)
             case "ExecStart":
-                starts += parse(value.lstrip("@-:+!"), line, newline_ends=False)
+                starts.append(words_in(value.lstrip("@-:+!"), line))
             case "MemoryMax":
                 memory = docker_size(caller, value, line)
                 host = Container(caller.source, memory, host_network=True, host_ipc=True)
                 caller.container = host if memory else None
-    commands = [[one for word in command.words for one in expand(word, caller)] for command in starts]
+    commands = [[one for word in words for one in expand(word, caller)] for words in starts]
     if not [process for words in commands for process in run_command(words, caller)]:
         caller.hand_over()
