@@ -43,30 +43,22 @@ def read_sources(sources: Sequence[Source]) -> Given:
         with _placed(source):
             for node in documents(source.text) if kinds[source.name] == "yaml" else ():
                 note_config_map(source, node, inputs)
-    for source in sorted(sources, key=lambda source: _refers_to_none(source, kinds[source.name])):
+    # Variables, and YAML that is no manifest, refer to nothing: others may name them.
+    last = {one.name for one in sources if kinds[one.name] in ("env", "yaml") and not _REFERS.search(one.text)}
+    for source in sorted(sources, key=lambda source: source.name in last):
         if source.name not in inputs.used:
             _read(source, kinds[source.name], Caller(source.name, inputs, given))
-    for source in list(inputs.texts.values()):
+    for source in list(inputs.texts.values()):  # those that here-documents write, and ConfigMaps hold
         if source.name not in kinds and source.name not in inputs.used:
-            _read_part(source, Caller(source.name, inputs, given))
+            try:
+                _read(source, kind_of(source), Caller(source.name, inputs, given))
+            except KvtiersError as error:
+                if source.name not in inputs.of_maps:  # which may be about anything
+                    raise
+                given.skipped.append((source.name, str(error)))
     listed = {name for name, _ in given.read}
     given.read += [(source.name, kinds[source.name]) for source in sources if source.name not in listed]
     return given
-
-
-def _refers_to_none(source: Source, kind: str) -> bool:
-    """Are they variables, or YAML that others may name: settings, no manifest?"""
-    return kind == "env" or (kind == "yaml" and not _REFERS.search(source.text))
-
-
-def _read_part(source: Source, caller: Caller) -> None:
-    """A file that a here-document writes, or a ConfigMap holds, which may be about anything."""
-    try:
-        _read(source, kind_of(source), caller)
-    except KvtiersError as error:
-        if source.name not in caller.inputs.of_maps:
-            raise
-        caller.given.skipped.append((source.name, str(error)))
 
 
 def _read(source: Source, kind: str, caller: Caller) -> None:
@@ -164,7 +156,10 @@ def _settings(source: Source, node: Node, caller: Caller) -> str:
     if is_vllm_config(node) and not known.kinds().keys() & set(keys):
         given.servers.append(Process(source.name, node.line, options_in(node, source.name)))
         return "vllm_config"
-    if _like_settings(source, keys):
+    # A file that was given by itself may have all of them misspelt.
+    alone = not is_part(source.name) and not source.text.lstrip().startswith("{")
+    ours = any(key in known.kinds() or key in known.renamed() for key in keys)
+    if ours or (alone and any(known.nearest(key, known.kinds()) for key in keys)):
         values = {str(key): Value(one.plain(), source.name, one.key_line) for key, one in node.fields.items()}
         given.files[source.name] = values
         return "lmcache"
@@ -172,11 +167,3 @@ def _settings(source: Source, node: Node, caller: Caller) -> str:
         f"line {node.line}: neither LMCache's or vLLM's settings, nor services of compose, nor Kubernetes, nor "
         "vLLM production-stack's values: of another chart give what helm template renders"
     )
-
-
-def _like_settings(source: Source, keys: list[str]) -> bool:
-    """Is one of them LMCache's? A file that was given by itself may have them misspelt."""
-    if any(key in known.kinds() or key in known.renamed() for key in keys):
-        return True
-    alone = not is_part(source.name) and not source.text.lstrip().startswith("{")
-    return alone and any(known.nearest(key, known.kinds()) for key in keys)

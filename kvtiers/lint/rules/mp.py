@@ -35,7 +35,9 @@ def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
         yield from _l2(server)
     shared: dict[str, list[Setup]] = {}
     for setup in engines:
-        for server in _used(setup, given.lmcache_servers):
+        wanted, servers = str(setup.extra.get("lmcache.mp.port", _PORT)), given.lmcache_servers
+        told = [one for one in servers if len(servers) == 1 or str(one.number("port") or _PORT) == wanted]
+        for server in told[:1]:
             yield from _pair(setup, server)
             if given.platform != "cpu" and not _shares_ipc(setup, server):
                 yield at("mp_ipc", setup.server, server=server.place)
@@ -44,12 +46,6 @@ def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
                 shared.setdefault(place, []).append(setup)
     for using in shared.values():
         yield from _mixed(using)
-
-
-def _used(setup: Setup, servers: Sequence[Process]) -> list[Process]:
-    """The server that an engine is told of: the only one, or the one on its port."""
-    wanted = str(setup.extra.get("lmcache.mp.port", _PORT))
-    return [one for one in servers if len(servers) == 1 or str(one.number("port") or _PORT) == wanted][:1]
 
 
 def _never_talk(setup: Setup, servers: Sequence[Process]) -> Iterator[Finding]:
