@@ -27,8 +27,7 @@ def read_options(words: Sequence[Word], process: Process) -> None:
     for after, word in pending:
         name, equals, text = _option(word.text)
         if not name:
-            listed = "@" in word.text or "*" in word.text
-            if word.open and (after > 1 or listed):
+            if word.open and (after > 1 or "@" in word.text or "*" in word.text):
                 process.unseen.append(Unseen("arguments", word.text, process.source, word.line))
             elif after == 1 and not word.text.startswith("-"):
                 options.setdefault("model", Value(word.text, process.source, word.line, word.literal))

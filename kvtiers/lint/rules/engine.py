@@ -83,11 +83,9 @@ def _no_connector(setup: Setup, given: Given) -> Iterator[Finding]:
 
 
 def _connector(setup: Setup, place: Value, given: Given) -> Iterator[Finding]:
-    configs = [
-        str(one.options["kv-transfer-config"].value) for one in given.servers if "kv-transfer-config" in one.options
-    ]
+    configs = " ".join(str(one.options.get("kv-transfer-config")) for one in given.servers)
     # one server is a producer and another a consumer: prefill is parted from decode
-    parted = all(role in " ".join(configs) for role in ("kv_producer", "kv_consumer"))
+    parted = "kv_producer" in configs and "kv_consumer" in configs
     for config in setup.connectors:
         name, role = str(config.get("kv_connector") or ""), config.get("kv_role")
         if name == "LMCacheConnector":

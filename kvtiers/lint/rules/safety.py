@@ -76,7 +76,5 @@ def _secrets(name: str, value: Any) -> Iterator[str]:
 
 def _is_secret(name: str, value: Any) -> bool:
     text = str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
-    named = (
-        text and _SECRET_NAME.search(name) and not _NAMES_OF_PLACES.search(name) and not _PLACEHOLDER.fullmatch(text)
-    )
-    return bool(named or _SECRET_VALUE.search(text) or _CREDENTIALS.search(text))
+    named = _SECRET_NAME.search(name) and not _NAMES_OF_PLACES.search(name) and not _PLACEHOLDER.fullmatch(text)
+    return bool(text and (named or _SECRET_VALUE.search(text) or _CREDENTIALS.search(text)))
