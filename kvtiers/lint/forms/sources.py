@@ -25,10 +25,6 @@ _VARIABLE = re.compile(r"[A-Za-z_]\w*=\S*|[A-Za-z_]\w*=(?:['\"{]).*")
 _REFERS = re.compile(r"^(?:services|apiVersion|servingEngineSpec):", re.MULTILINE)
 
 
-class _PlacedError(KvtiersError):
-    """Names its source already: a file that a script writes is one of its own."""
-
-
 def read_sources(sources: Sequence[Source]) -> Given:
     """All inputs as one deployment.
 
@@ -87,13 +83,11 @@ def _placed(source: Source) -> Iterator[None]:
     """What goes wrong names its text."""
     try:
         yield
-    except _PlacedError:
-        raise
     except KvtiersError as error:
-        raise _PlacedError(f"{source.name}, {error}") from None
+        raise KvtiersError(f"{source.name}, {error}") from None
     except RecursionError:
         why = "what begins there is nested too deeply"
-        raise _PlacedError(f"{source.name}, line {source.first_line}: {why}") from None
+        raise KvtiersError(f"{source.name}, line {source.first_line}: {why}") from None
 
 
 def kind_of(source: Source) -> str:
