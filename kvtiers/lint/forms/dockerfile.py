@@ -8,18 +8,17 @@ from kvtiers.lint.command.expand import expand_value
 from kvtiers.lint.command.programs import is_server
 from kvtiers.lint.command.scripts import run_command
 from kvtiers.lint.command.shell import Word, words_in
-from kvtiers.lint.forms.continued import entries
 from kvtiers.lint.given import Source, Unseen, Value
 
-_INSTRUCTION = re.compile(r"\s*([A-Za-z]+)\s+(.*)", re.DOTALL)
-_CONTINUES = re.compile(r"\\\s*$")
+# with the lines that continue it, and comments between them
+_INSTRUCTION = re.compile(r"^[ \t]*([A-Za-z]+)[ \t]+((?:.*\\[ \t]*\n(?:[ \t]*#.*\n)*)*.*)", re.MULTILINE)
 
 
 def read_dockerfile(source: Source, caller: Caller) -> None:
     """Add the server that the image runs; without one, its variables."""
     entrypoint: list[Word] = []
     command: list[Word] = []
-    for name, rest, line in entries(source, _INSTRUCTION, _CONTINUES, ("#",)):
+    for name, rest, line in source.entries(_INSTRUCTION):
         caller.note_versions(rest, line)
         match name.upper():
             case "FROM":
