@@ -46,9 +46,12 @@ def read_object(node: Node, caller: Caller) -> None:
             one.not_seen("operator", operator, item.line)
         one.container = _surroundings(item, pod, outer, bool(operator), one)
         started = _container(item, outer, one)
-        if key == "model" or (key == "containers" and operator == "LLMInferenceService"):
-            for process in started:
-                process.unseen.append(Unseen("operator", operator, one.source, item.line))
+        serves = operator == "LLMInferenceService" and key == "containers" and item.at("name").value == "main"
+        if serves and not started:  # the operator writes all of its command
+            started = [one.process(item.line)]
+            caller.given.servers += started
+        for process in started if serves or key == "model" else ():
+            process.unseen.append(Unseen("operator", operator, one.source, item.line))
 
 
 def _containers(node: Node, outer: Node) -> Iterator[tuple[str, Node, Node, Node]]:
