@@ -9,7 +9,6 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
 
 import httpx
 import psutil
@@ -19,6 +18,7 @@ from kvtiers.result.schema import Program
 from lab.engines.launch import HOST, Launch
 from lab.engines.ports import require_free_port
 from lab.errors import LabError
+from lab.waiting import tries
 
 # Lines every start goes through, in this order; the start's progress bar counts them.
 MILESTONES = {
@@ -67,11 +67,8 @@ class Process:
         self.log_path = log_path
         self.url = f"http://{HOST}:{launch.port}"
         self.start_s = 0.0
-        self._process: subprocess.Popen[bytes] | None = None
-        self._guard: subprocess.Popen[bytes] | None = None
-        self._started_at = 0.0
 
-    def start(self) -> None:
+    def __enter__(self) -> "Process":
         """Spawn the process; it is not healthy yet.
 
         Raises:
@@ -90,6 +87,7 @@ class Process:
                 start_new_session=True,
             )
         self._guard = _guard(self._process.pid)
+        return self
 
     def progress(self) -> tuple[int, str]:
         """How many of MILESTONES the log shows, and the last of them."""
@@ -134,57 +132,36 @@ class Process:
         Raises:
             ProcessError: with the last lines of its log that mean something.
         """
-        code = self._process.poll() if self._process else None
+        code = self._process.poll()
         if code is not None:
             how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
             lines = "\n".join(f"  {line}" for line in meaningful_lines(self.log_path.read_text(errors="replace")))
             raise ProcessError(f"the {self.launch.name} {how}:\n{lines}\nThe whole log: {self.log_path}")
 
-    def stop(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """End the process group: first politely, then for good. Returns when all of it is gone."""
-        if self._process is None:
-            return
         self._signal(signal.SIGINT)
-        deadline = time.monotonic() + STOP_GRACE_S
-        while self._group_alive() and time.monotonic() < deadline:
+        for is_last in tries(STOP_GRACE_S, _POLL_S):
             self._process.poll()
-            time.sleep(_POLL_S)
+            if is_last or not self._signal(0):
+                break
         self._signal(signal.SIGKILL)
         self._process.wait()
-        self._process = None
-        if self._guard:
-            self._guard.kill()
-            self._guard.communicate()
-
-    def __enter__(self) -> "Process":
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
+        self._guard.kill()
+        self._guard.communicate()
 
     def _require_own_port(self) -> None:
         """A stranger on the port would be measured in this process's stead."""
-        assert self._process is not None
         started = psutil.Process(self._process.pid)
         if any(self.launch.port in _listening(process) for process in (started, *started.children(recursive=True))):
             return
         name = self.launch.name
         raise ProcessError(f"port {self.launch.port} is answered by another process, not by the {name}: stop that one")
 
-    def _signal(self, number: int) -> None:
-        assert self._process is not None
+    def _signal(self, number: int) -> bool:
+        """Is there a process left in the group to take it?"""
         try:
             os.killpg(self._process.pid, number)
-        except ProcessLookupError:
-            return
-
-    def _group_alive(self) -> bool:
-        assert self._process is not None
-        try:
-            os.killpg(self._process.pid, 0)
         except ProcessLookupError:
             return False
         return True

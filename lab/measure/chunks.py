@@ -3,13 +3,13 @@
 import mmap
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from kvtiers.units import format_bytes
 from lab.errors import LabError
 from lab.measure import page_cache
+from lab.waiting import tries
 from machine.mounts import mount_of
 
 WRITE_TIMEOUT_S = 120.0
@@ -40,14 +40,15 @@ class ChunkFiles:
         Raises:
             LabError: when they do not come.
         """
-        deadline = time.monotonic() + WRITE_TIMEOUT_S
-        while (written := self._written()) < chunks:
+        for is_last in tries(WRITE_TIMEOUT_S, _POLL_S):
+            written = sum(file.stat().st_size >= self.chunk_bytes for file in self._files())
+            if written >= chunks:
+                return
             check()
-            if time.monotonic() > deadline:
+            if is_last:
                 raise LabError(
                     f"LMCache wrote {written} of {chunks} chunks in {WRITE_TIMEOUT_S:.0f} s: is its disk tier on?"
                 )
-            time.sleep(_POLL_S)
 
     def leave_page_cache(self) -> None:
         """What is read next comes from the drive; with direct IO it does so anyway.
@@ -75,9 +76,6 @@ class ChunkFiles:
 
     def _files(self) -> Iterator[Path]:
         return (path for path in self.directory.rglob("*") if path.suffix in _SUFFIXES)
-
-    def _written(self) -> int:
-        return sum(file.stat().st_size >= self.chunk_bytes for file in self._files())
 
 
 def check_cache_root(root: Path, needed_bytes: float) -> None:
