@@ -1,6 +1,6 @@
 """Memory that engines on a CPU take, and how many of them this machine holds."""
 
-from machine.errors import MachineError
+from machine import MachineError
 from machine.limits import available_memory_bytes, memory_limit_bytes
 
 MIB = 1024**2
