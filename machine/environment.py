@@ -84,12 +84,8 @@ def packages(lock: Path) -> int:
 
 
 def install(python: Path, lock: Path, on_package: Callable[[str], None]) -> None:
-    """Install a lock. pip skips what is already there, so a broken-off installation resumes.
-
-    Args:
-        python: the environment's interpreter.
-        lock: with hashes.
-        on_package: called with each package's name as pip comes to it, and with UNPACKING at the end.
+    """Install a lock. pip skips what is already there, so a broken-off installation resumes. ``on_package`` is told
+    each package's name as pip comes to it, and UNPACKING at the end.
 
     Raises:
         MachineError: with the package it stopped at, the reason, and what to do.

@@ -66,8 +66,8 @@ def remark(kind: Kind, command: str, engine: str) -> str:
     return f"Linux on aarch64: {RESOLVED}" if kind.processor == "aarch64" else ""
 
 
-def _has_avx2(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+def _has_avx2() -> bool:
     try:
-        return "avx2" in cpuinfo.read_text().split()
+        return "avx2" in Path("/proc/cpuinfo").read_text().split()
     except OSError:
         return False

@@ -20,8 +20,7 @@ def usable_threads(system: Path = SYSTEM) -> int:
 def memory_limit_bytes(system: Path = SYSTEM) -> int | None:
     """Memory that this process may ever have: its control groups' limit, or the RAM. None where nothing tells."""
     ram = _meminfo(system).get("MemTotal") or _ram()
-    limits = [limit for _, limit in _memory_groups(system)]
-    return min([*limits, *([ram] if ram else [])], default=None)
+    return min(filter(None, [ram, *(limit for _, limit in _memory_groups(system))]), default=None)
 
 
 def available_memory_bytes(system: Path = SYSTEM) -> int | None:

@@ -67,7 +67,7 @@ class Launch:
     def shell(self) -> str:
         """The same as one would type it."""
         variables = [f"{name}={shlex.quote(value)}" for name, value in sorted(self.environment.items())]
-        return " \\\n  ".join([*variables, " ".join(shlex.quote(part) for part in self.command)])
+        return " \\\n  ".join([*variables, shlex.join(self.command)])
 
     def process_environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
         """The caller's environment without settings that would change the experiment unseen, plus the lab's."""

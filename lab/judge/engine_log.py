@@ -43,11 +43,8 @@ class EngineLog:
         self._chunk_tokens = chunk_tokens
 
     def request(self, request_id: str, step: Step) -> RequestLog:
-        """What LMCache logged about a finished request.
-
-        Args:
-            request_id: as sent; the engine logs it as ``cmpl-<request_id>-0…``.
-            step: a cold request also waits until all its full chunks are stored, a reuse for its ``Retrieved`` line.
+        """What LMCache logged about a finished request; the engine calls it ``cmpl-<request_id>-0…``. A cold one is
+        waited for until all its full chunks are stored, a reuse until its ``Retrieved`` line.
 
         Raises:
             LabError: when no lookup line comes.

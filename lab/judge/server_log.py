@@ -26,13 +26,9 @@ class CacheServerLog:
         self._log = LogFile(path)
 
     def request(self, request_id: str, stored_tokens: int, is_reuse: bool, ranks: int = 1) -> ServerLog:
-        """What was logged since the last request.
-
-        Args:
-            request_id: as sent; the server logs it as ``cmpl-<request_id>-0…``.
-            stored_tokens: to wait for; a long prompt is stored in parts.
-            is_reuse: wait for its load.
-            ranks: of the engine; each moves the same tokens, side by side, and has its own lines.
+        """What was logged since the last request; the server calls this one ``cmpl-<request_id>-0…``. Waits until so
+        many tokens are stored, a long prompt in parts, and for a reuse's load. Each of the engine's ``ranks`` moves the
+        same tokens, side by side, and has its own lines.
 
         Raises:
             LabError: when those lines do not come.

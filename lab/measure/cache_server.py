@@ -22,7 +22,8 @@ _WRITTEN = "lmcache_mp_l1_write_chunks_total"
 
 
 class CacheServer(Server):
-    """One server, by its HTTP port. ``log``: None where it may not be read."""
+    """One server, by its HTTP port. ``log``: None where it may not be read. What waits raises LabError where that never
+    comes."""
 
     called = "LMCache's server at "
 
@@ -38,11 +39,8 @@ class CacheServer(Server):
     def witness(
         self, request_id: str, step: Step | None, prompt_tokens: int
     ) -> tuple[ServerLog | None, ServerCounters]:
-        """What log and counters say of the one request since the last call; without a step it was new, like a cold one.
-
-        Raises:
-            LabError: when they say nothing in time.
-        """
+        """What log and counters say of the one request since the last call; without a step it was new, like a cold
+        one."""
         chunks = prompt_tokens // self._chunk_tokens if step in (Step.COLD, None) else 0
         log = None
         if self._log:
@@ -62,14 +60,7 @@ class CacheServer(Server):
         return log, ServerCounters(*(int(now[name] - before[name]) for name in (_REQUESTED, L1_HITS, L2_HITS)))
 
     def await_idle(self, check: Callable[[], None]) -> None:
-        """Block until nothing is left to be written, in RAM or below.
-
-        Args:
-            check: called while waiting; raises when waiting is in vain.
-
-        Raises:
-            LabError: when it never ends.
-        """
+        """Block until nothing is left to be written, in RAM or below. ``check`` raises when waiting is in vain."""
         idle = 0
         for is_last in tries(WRITE_TIMEOUT_S, _POLL_S):
             check()
@@ -82,11 +73,7 @@ class CacheServer(Server):
                 raise LabError(f"LMCache's server still had {pending} writes to do after {WRITE_TIMEOUT_S:.0f} s")
 
     def clear_ram(self) -> None:
-        """Empty L1; what lies below stays.
-
-        Raises:
-            LabError: when something stays in RAM.
-        """
+        """Empty L1; what lies below stays."""
         for is_last in tries(SETTLE_TIMEOUT_S, _POLL_S):
             self.answer("POST", "/cache/clear")
             left = self.status()["storage_manager"]["l1_manager"]["total_object_count"]

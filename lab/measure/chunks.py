@@ -23,7 +23,8 @@ _SPARE_BYTES = 512 * 1024**2
 
 
 class ChunkFiles:
-    """The chunk files below one directory. ``chunk_bytes`` is the size of each."""
+    """The chunk files below one directory. ``chunk_bytes`` is the size of each. Its methods raise LabError where that
+    does not come about."""
 
     def __init__(self, directory: Path, chunk_bytes: float, direct_io: bool) -> None:
         self.directory = directory
@@ -31,15 +32,8 @@ class ChunkFiles:
         self.direct_io = direct_io
 
     def await_written(self, chunks: int, check: Callable[[], None]) -> None:
-        """Block until ``chunks`` whole files lie on disk; LMCache writes them behind the answer.
-
-        Args:
-            chunks: every full chunk asked for so far.
-            check: called while waiting; raises when waiting is in vain.
-
-        Raises:
-            LabError: when they do not come.
-        """
+        """Block until ``chunks`` whole files lie on disk, every full chunk asked for so far: LMCache writes them behind
+        the answer. ``check`` raises when waiting is in vain."""
         for is_last in tries(WRITE_TIMEOUT_S, _POLL_S):
             written = sum(file.stat().st_size >= self.chunk_bytes for file in self._files())
             if written >= chunks:
@@ -51,11 +45,7 @@ class ChunkFiles:
                 )
 
     def leave_page_cache(self) -> None:
-        """What is read next comes from the drive; with direct IO it does so anyway.
-
-        Raises:
-            LabError: when the page cache keeps them.
-        """
+        """What is read next comes from the drive; with direct IO it does so anyway."""
         if self.direct_io:
             return
         page_cache.drop(self._files())
@@ -64,11 +54,7 @@ class ChunkFiles:
             raise LabError(f"the page cache still holds {held:.1%} of the chunk files: the drive cannot be measured")
 
     def enter_page_cache(self) -> None:
-        """What is read next comes from memory.
-
-        Raises:
-            LabError: when they do not fit.
-        """
+        """What is read next comes from memory."""
         page_cache.fill(self._files())
         held = page_cache.held_share(self._files())
         if held < _NEARLY_ALL:

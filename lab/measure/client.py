@@ -41,24 +41,13 @@ class Client(Server):
         self.model = model
 
     def complete(self, prompt: Sequence[int], max_tokens: int, request_id: str) -> Completion:
-        """Greedy completion of a prompt of token ids.
-
-        Args:
-            prompt: token ids, sent as they are: no chat template, no tokenizer between us and the cache.
-            max_tokens: always that many are generated.
-            request_id: the engine logs the request as ``cmpl-<request_id>-0…``.
-        """
+        """Greedy completion of a prompt of token ids, sent as they are: no chat template, no tokenizer between us and
+        the cache. Always ``max_tokens`` are generated; the engine logs the request as ``cmpl-<request_id>-0…``."""
         return self._stream("/v1/completions", request_id, max_tokens, prompt=list(prompt), ignore_eos=True)
 
     def ask(self, text: str, max_tokens: int, request_id: str, *, chat: bool) -> Completion:
-        """Greedy answer to a text, for servers whose tokenizer we do not have.
-
-        Args:
-            text: the prompt, or with ``chat`` the only message.
-            max_tokens: at most that many are generated.
-            request_id: as in ``complete``.
-            chat: use /v1/chat/completions.
-        """
+        """Greedy answer of at most ``max_tokens`` to a text as prompt or, with ``chat``, as the only message: for
+        servers whose tokenizer we do not have."""
         if chat:
             message = {"role": "user", "content": text}
             return self._stream("/v1/chat/completions", request_id, max_tokens, messages=[message])
