@@ -96,13 +96,8 @@ def _install(engine: str, locks: list[Path]) -> None:
         say("torch's default build: 2.7 GB to download, CUDA libraries included (pip sees no CPU build here)")
     with bars() as progress:
         bar = add_bar(progress, f"{engine} engine: install", sum(map(environment.packages, locks)))
-
-        def on_package(name: str) -> None:
-            bar.note(name)
-            bar.advance(name != environment.UNPACKING)
-
         for lock in locks:
-            environment.install(python, lock, on_package)
+            environment.install(python, lock, lambda name: bar.advance(name != environment.UNPACKING, name))
 
 
 def _can_install(python: Path, lock: Path) -> bool:

@@ -35,13 +35,8 @@ def collect(experiment: Experiment, targets: Sequence[Target], outcome: Outcome,
     stays."""
     with bars() as progress:
         bar = add_bar(progress, "requests", experiment.requests(targets, again))
-
-        def on_request(what: str) -> None:
-            bar.note(what)
-            bar.advance()
-
         try:
-            outcome.samples.extend(Runner(experiment, targets, on_request).run(again))
+            outcome.samples.extend(Runner(experiment, targets, lambda what: bar.advance(1, what)).run(again))
             outcome.partings += _partings(experiment, targets, outcome)
         except LabError as error:
             outcome.problems.append(portable(str(_cause(error, targets))))
