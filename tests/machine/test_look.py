@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from machine import memory, needs, packages, space
-from machine.errors import MachineError
+from machine import MachineError, memory, needs, packages, space
 from machine.look import look
 from machine.needs import NEEDS, Need, missing
 
@@ -37,7 +36,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Programs:
 def one_need(monkeypatch: pytest.MonkeyPatch) -> Need:
     """A program that no system has, wanted by all commands."""
     names = {"apt": "tinything libtiny", "dnf": "tinything-libs", "pacman": "tiny"}
-    need = Need("a tiny thing", needs._any_program("tinything"), names, frozenset({"check"}))
+    need = Need("a tiny thing", names, frozenset({"check"}), programs=("tinything",))
     monkeypatch.setattr(needs, "NEEDS", (need,))
     return need
 
@@ -196,10 +195,9 @@ def test_space_that_a_torch_with_cuda_might_lack_is_said_and_refuses_nothing(
     assert space.remark("lab", "cuda", tmp_path) == space.remark("course", "", tmp_path) == ""
 
 
-def test_without_sudo_the_line_is_for_root(monkeypatch: pytest.MonkeyPatch) -> None:
-    need = Need("a tiny thing", lambda: False, {"apt": "tiny"}, frozenset({"lab"}))
-    monkeypatch.setattr(shutil, "which", lambda _: None)
-    assert packages.install_line([need], "apt", root=False).startswith("as root: apt-get update && apt-get install")
+def test_without_sudo_the_line_is_for_root(one_need: Need, programs: Programs) -> None:
+    programs()
+    assert packages.install_line([one_need], "apt", root=False).startswith("as root: apt-get update && apt-get install")
 
 
 def test_a_mac_has_chinese_fonts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,9 +37,7 @@ def test_as_many_requests_are_asked_as_announced(
     targets = [
         Target(arm, cast(Client, Answering()), lambda: None, BELOW if arm is Arm.LMCACHE else ()) for arm in arms
     ]
-    asked = list[str]()
-    list(Runner(experiment, targets, asked.append).run())
-    assert len(asked) == experiment.requests(targets)
-    asked.clear()
-    list(Runner(experiment, targets, asked.append).run_again())
-    assert len(asked) == experiment.requests_again(targets)
+    for again in (False, True):
+        asked = list[str]()
+        list(Runner(experiment, targets, asked.append).run(again))
+        assert len(asked) == experiment.requests(targets, again)
