@@ -178,9 +178,7 @@ def test_a_directory_that_engines_need_and_that_is_not_to_be_had_is_told(
 
 
 def test_too_little_shared_memory_is_told_before_anything_is_downloaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        space.shutil, "disk_usage", lambda place: _Usage(2**26 if place == space.SHARED_MEMORY else 2**40)
-    )
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: _Usage(2**26 if place == space.SHARED_MEMORY else 2**40))
     with pytest.raises(MachineError, match=r"share 512 MiB; /dev/shm has 64 MiB free.*--shm-size"):
         look("lab", "cpu")
     look("course", "auto")
