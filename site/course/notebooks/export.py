@@ -20,6 +20,7 @@ from progress import Bar
 
 LANGUAGE_LINE = re.compile(r"^( *LANGUAGE = ).*$", re.MULTILINE)
 SCRIPT_HEADER = re.compile(r"\A# /// script\n(?:#.*\n)*?# ///\n+")
+LANGUAGE = '<html lang="en">'
 MOUNT = '<marimo-wasm hidden="">'
 UP = "../../.."
 # A page to read runs its cells by itself; to edit, marimo would wait to be asked.
@@ -147,7 +148,7 @@ def write_pages(notebooks: list[Notebook], exported: list[str], frontend: Fronte
     `runtime` is the runtime's folder name in `out`.
     """
     for notebook, export in zip(notebooks, exported, strict=True):
-        page = _relocate(export, runtime, frontend)
+        page = _replace_once(_relocate(export, runtime, frontend), LANGUAGE, f'<html lang="{notebook.language}">')
         folder = out / notebook.folder
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "index.html").write_text(with_policy(page, NOTEBOOK), encoding="utf-8")
