@@ -1,4 +1,4 @@
-"""What can be wrong with a page that is looked at: places, widths, words, contrast."""
+"""What a page shows, and what can be wrong with it: text, places, widths, words, contrast."""
 
 import json
 import re
@@ -68,6 +68,15 @@ SAID = f"""root => {{ {DEEP}
 }}"""
 COLOURS = """() => [document.body, document.querySelector("svg[role=img] text") ?? document.querySelector("h1")].map(
   (e, at) => getComputedStyle(e)[at ? "color" : "backgroundColor"])"""
+# All text of the notebook, shadow roots included.
+DEEP_TEXT = """body => {
+  const walk = node => node.nodeType === 3 ? node.data
+    : ["STYLE", "SCRIPT"].includes(node.tagName) ? ""
+    : [node.shadowRoot, ...node.childNodes].filter(Boolean).map(walk).join(" ");
+  return walk(body);
+}"""
+SAVED_TEXTS = """() => [...document.querySelectorAll(
+  "#saved svg text, #saved .stat span, #saved .paragraph, #saved td")].map(e => e.textContent)"""
 # Goes into a page before anything else: what its policy refuses, and how far things in it move.
 RECORD = """
   window.refused = [];
@@ -100,3 +109,8 @@ def refused(page: Page) -> list[str]:
     """What the policy of a page that was opened with RECORD has refused so far."""
     entries = [entry for frame in page.frames for entry in frame.evaluate("() => window.refused ?? []")]
     return [entry for entry in entries if entry != PROBE]
+
+
+def squeeze(text: str) -> str:
+    """The text without its spaces: the saved and the live view have them in other places."""
+    return re.sub(r"\s+", "", text)

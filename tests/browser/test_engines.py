@@ -16,7 +16,7 @@ from kvtiers.logs.diagnosis import conclude
 from kvtiers.logs.read import read_log_text
 from tests.browser.conftest import LANGUAGES, LESSONS, LIVE_MS, PROJECT, serving
 from tests.browser.engines import ChromiumWindow, FirefoxWindow, Window, firefox, webkit
-from tests.browser.shown import DEEP_TEXT, SAVED_TEXTS, squeeze
+from tests.browser.looks import DEEP_TEXT, SAVED_TEXTS, squeeze
 
 ENGINES = ("chromium", "firefox", "webkit")
 NOT_CHROMIUM = pytest.mark.parametrize("window", ENGINES[1:], indirect=True, scope="module")

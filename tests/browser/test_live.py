@@ -13,18 +13,20 @@ from playwright.sync_api import Browser, ViewportSize
 from tests.browser.conftest import DESKTOP, LESSONS, PHONE, Visit, visiting
 from tests.browser.looks import (
     COLOURS,
+    DEEP_TEXT,
     IDLE,
     PLACES,
     RECORD,
     SAID,
+    SAVED_TEXTS,
     SCHEMES,
     TOO_NARROW,
     TOO_WIDE,
     english,
     issues,
     refused,
+    squeeze,
 )
-from tests.browser.shown import DEEP_TEXT, SAVED_TEXTS, squeeze
 from tests.browser.test_print import assert_prints
 
 STILL_PX = 2
