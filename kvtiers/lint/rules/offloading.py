@@ -1,27 +1,25 @@
 """Rules about vLLM's own offloading: its connector, spec and tiers. Source: vLLM 0.32.0, vllm/v1/kv_offload."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from kvtiers.lint.findings import Finding, at
-from kvtiers.lint.given import Value
-from kvtiers.lint.setup import Setup
+from kvtiers.lint.given import Given, Value
+from kvtiers.lint.setup import Setup, extra_of
 from kvtiers.settings import known
 
 _TIERING, _CPU_ONLY = "TieringOffloadingSpec", "CPUOffloadingSpec"
 
 
-def check(setup: Setup) -> Iterator[Finding]:
-    """Findings about one server's OffloadingConnector."""
-    place = setup.connector_at
-    if place is None or setup.connector_error is not None:
-        return
-    for connector in setup.connectors:
-        extra = connector.get("kv_connector_extra_config")
-        if connector.get("kv_connector") == "OffloadingConnector":
-            for finding in _spec(extra if isinstance(extra, dict) else {}, place):
-                yield replace(finding, certain=finding.certain and setup.knows("vllm"))
+def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
+    """Findings about each server's OffloadingConnector."""
+    for setup in setups:
+        place = setup.connector_at
+        for connector in setup.connectors if place and setup.connector_error is None else ():
+            if place and connector.get("kv_connector") == "OffloadingConnector":
+                for finding in _spec(extra_of(connector), place):
+                    yield replace(finding, certain=finding.certain and setup.knows("vllm"))
 
 
 def _spec(extra: dict[str, Any], place: Value) -> Iterator[Finding]:
@@ -33,10 +31,9 @@ def _spec(extra: dict[str, Any], place: Value) -> Iterator[Finding]:
         yield at("unknown_spec", place, name=spec, nearest=near)
     if not extra.get("cpu_bytes_to_use"):
         yield at("offloading_cpu_bytes", place, spec=spec)
-    for key in extra:
-        if key not in known.offloading_keys():
-            near = known.nearest(key, known.offloading_keys())
-            yield at("unknown_offloading_key", place, bool(near), name=key, nearest=near or "-")
+    for key in (key for key in extra if key not in known.offloading_keys()):
+        near = known.nearest(key, known.offloading_keys())
+        yield at("unknown_offloading_key", place, bool(near), name=key, nearest=near or "-")
     tiers = extra.get("secondary_tiers")
     if tiers and spec == _CPU_ONLY:
         yield at("tiers_unread", place)
@@ -52,7 +49,7 @@ def _tier(tier: dict[str, Any], place: Value) -> Iterator[Finding]:
         yield at("unknown_tier", place, name=kind, known=", ".join(sorted(tiers)), nearest=near)
         return
     required, taken = tiers[kind]
-    for key in set(required) - set(tier):
+    for key in (key for key in required if key not in tier):
         yield at("tier_key_missing", place, tier=kind, name=key)
     for key in tier:
         if taken and key not in ("type", "backpressure", *required, *taken):
