@@ -3,6 +3,7 @@
 What refers to others (scripts, manifests, units) goes first: what is left over then stands for itself.
 """
 
+import difflib
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,12 +17,13 @@ from kvtiers.lint.forms.compose import read_service
 from kvtiers.lint.forms.dockerfile import read_dockerfile
 from kvtiers.lint.forms.kubernetes import note_config_map, read_object
 from kvtiers.lint.forms.systemd import read_unit
-from kvtiers.lint.given import Given, Process, Source, Value, is_part
+from kvtiers.lint.given import Given, Process, Source, Value, is_part, last_part
 from kvtiers.lint.yaml_nodes import Node, documents
 from kvtiers.settings import known
 from kvtiers.tables import read_table
 
 _VARIABLE = re.compile(r"[A-Za-z_]\w*=\S*|[A-Za-z_]\w*=(?:['\"{]).*")
+_MISSPELT = 0.85  # of a name's letters in common: max_local_disc_size
 _REFERS = re.compile(r"^(?:services|apiVersion|servingEngineSpec):", re.MULTILINE)
 
 
@@ -164,7 +166,7 @@ def _settings(source: Source, node: Node, caller: Caller) -> str:
     if is_vllm_config(node) and not known.kinds().keys() & set(keys):
         given.servers.append(Process(source.name, node.line, options_in(node, source.name)))
         return "vllm_config"
-    if _like_settings(source, keys):
+    if _like_settings(source, keys, given):
         values = {str(key): Value(one.plain(), source.name, one.key_line) for key, one in node.fields.items()}
         given.files[source.name] = values
         return "lmcache"
@@ -174,9 +176,11 @@ def _settings(source: Source, node: Node, caller: Caller) -> str:
     )
 
 
-def _like_settings(source: Source, keys: list[str]) -> bool:
-    """Is one of them LMCache's? A file that was given by itself may have them misspelt."""
-    if any(key in known.kinds() or key in known.renamed() for key in keys):
+def _like_settings(source: Source, keys: list[str], given: Given) -> bool:
+    """Is it called lmcache, or told to a server; are all its keys LMCache's, or two? One may be anybody's: chunk_size."""
+    names, own = {*known.kinds(), *known.renamed()}, last_part(source.name)
+    told = [one.environment["LMCACHE_CONFIG_FILE"] for one in given.servers if "LMCACHE_CONFIG_FILE" in one.environment]
+    if own.lower().startswith("lmcache") or own in [last_part(str(value.value)) for value in told]:
         return True
-    alone = not is_part(source.name) and not source.text.lstrip().startswith("{")
-    return alone and any(known.nearest(key, known.kinds()) for key in keys)
+    ours = sum(bool(difflib.get_close_matches(key, names, n=1, cutoff=_MISSPELT)) for key in keys)
+    return ours > 1 or ours == len(keys) > 0
