@@ -40,13 +40,16 @@ def _variables(service: Node, caller: Caller) -> None:
         named = entry.at("path") if entry.fields else entry
         if named.value is not None:
             caller.read_variables(_filled(named.text, named.line, caller).text, named.line)
-    for name, node in variables.fields.items():
-        word = _filled(node.text, node.key_line, caller)
-        caller.environment[str(name)] = caller.value(word.text, word.line, word.literal and node.value is not None)
+    written = [
+        (str(name), node.text if node.value is not None else None, node.key_line)
+        for name, node in variables.fields.items()
+    ]
     for item in variables.items:
         name, equals, text = item.text.partition("=")
-        word = _filled(text, item.line, caller)
-        caller.environment[name] = caller.value(word.text, word.line, word.literal and bool(equals))
+        written.append((name, text if equals else None, item.line))
+    for name, value, line in written:  # none: it comes from whoever calls, and from .env
+        word = _filled(f"${name}" if value is None else value, line, caller)
+        caller.environment[name] = caller.value(word.text, word.line, word.literal)
 
 
 def _container(name: str, service: Node, caller: Caller) -> Container:

@@ -177,7 +177,7 @@ def _settings(source: Source, node: Node, caller: Caller) -> str:
 
 
 def _like_settings(source: Source, keys: list[str], given: Given) -> bool:
-    """Is it called lmcache, or told to a server; are all its keys LMCache's, or two? One may be anybody's: chunk_size."""
+    """Is it called lmcache, or told to a server; or are two keys LMCache's, or all? chunk_size may be anybody's."""
     names, own = {*known.kinds(), *known.renamed()}, last_part(source.name)
     told = [one.environment["LMCACHE_CONFIG_FILE"] for one in given.servers if "LMCACHE_CONFIG_FILE" in one.environment]
     if own.lower().startswith("lmcache") or own in [last_part(str(value.value)) for value in told]:

@@ -146,7 +146,7 @@ def _has_host_and_port(url: str) -> bool:
 def _hash(setup: Setup) -> Iterator[Finding]:
     written, algorithm = setup.settings.get("pre_caching_hash_algorithm"), setup.get("pre_caching_hash_algorithm")
     seed = setup.environment.get("PYTHONHASHSEED")
-    unset = seed is None or str(seed.value) in ("", "random")
+    unset = seed is None or seed.text in ("", "random")
     sure = not setup.alone and not setup.unseen
     place = written or next(iter(setup.settings.values()), None)
     if algorithm == "builtin" and unset and place and setup.known_value("pre_caching_hash_algorithm"):
