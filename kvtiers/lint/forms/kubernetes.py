@@ -61,7 +61,8 @@ def _containers(node: Node, outer: Node, operator: str) -> Iterator[tuple[_Pod, 
     """Each container with its pod."""
     for inner in node.items:
         yield from _containers(inner, outer, operator)
-    for item in node.at("containers").items:
+    sidecars = [item for item in node.at("initContainers").items if item.at("restartPolicy").value == "Always"]
+    for item in [*sidecars, *node.at("containers").items]:
         if item.fields:
             yield _Pod(node, outer, operator, operator == "LLMInferenceService"), item
     for key in ("mainContainer", "model"):
