@@ -11,14 +11,32 @@ from kvtiers.lint.given import Container, Value
 from kvtiers.lint.yaml_nodes import Node
 
 
-def read_service(name: str, service: Node, caller: Caller) -> None:
-    """Add the server that a service runs."""
+def read_service(name: str, service: Node, services: Node, caller: Caller) -> None:
+    """Add the server that a service runs, itself or by what it extends."""
+    line, parts = service.line, _extended(service, services, caller)
+    service = Node({key: node for part in parts for key, node in part.fields.items()}, line)
+    for key in ("volumes", "tmpfs", "ports"):
+        held = [part.at(key) for part in parts if part.at(key).value]
+        service.value[key] = Node([item for node in held for item in node.items or [node]], line)
     caller.container = _container(name, service, caller)
-    _variables(service, caller)
+    for part in parts:
+        _variables(part, caller)
     image = _filled(service.at("image").text, service.at("image").line, caller)
     caller.note_versions(image.text, image.line)
     entrypoint, command = (_words(service.at(key), caller) for key in ("entrypoint", "command"))
-    run_container(caller, image.text, service.line, entrypoint, command)
+    run_container(caller, image.text or name, line, entrypoint, command)
+
+
+def _extended(service: Node, services: Node, caller: Caller) -> list[Node]:
+    """It and the services it extends, the outermost first. Of another file's only the name is known."""
+    extends = service.at("extends")
+    if extends.value is None:
+        return [service]
+    of, file = extends.at("service").text if extends.fields else extends.text, extends.at("file").text
+    if file or not services.at(of).fields:
+        caller.not_seen("extends", f"{of} ({file})" if file else of, extends.line)
+        return [service]
+    return [*_extended(services.at(of), services, caller), service]
 
 
 def _filled(text: str, line: int, caller: Caller) -> Word:

@@ -149,7 +149,7 @@ def _document(source: Source, node: Node, caller: Caller) -> str:
     if isinstance(node.at("services").value, dict):
         for name, service in node.at("services").fields.items():
             if service.fields:
-                read_service(str(name), service, caller.fresh())
+                read_service(str(name), service, node.at("services"), caller.fresh())
         return "compose"
     if is_values(node):
         read_values(node, caller)
