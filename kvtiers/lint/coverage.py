@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kvtiers.lint.findings import said
-from kvtiers.lint.given import Given, Unseen
+from kvtiers.lint.given import Given, Unseen, Value
 from kvtiers.lint.rules.mp import adapters
 from kvtiers.lint.rules.room import offloaded
 from kvtiers.lint.setup import Facts, Setup, setups
@@ -14,6 +14,7 @@ from kvtiers.words.message import Message
 
 PARTS = ("read", "engine", "tier", "version", "unseen", "skipped")
 _DECIDING = ("kv-transfer-config", "kv-offloading-size", "tensor-parallel-size", "pipeline-parallel-size", "config")
+_UNSEEN = dict.fromkeys(("vllm", "lmcache"), said("lint.not_seen"))
 _WIRINGS: dict[str, str] = read_table("lint/names.toml")["wirings"]
 
 
@@ -24,17 +25,21 @@ def coverage(given: Given) -> dict[str, list[Message]]:
         "read": [_message("read", name=name, kind=said(f"lint.kind.{kind}")) for name, kind in given.read],
         "engine": [_engine(setup) for setup in every],
         "tier": [tier for setup in every for tier in _tiers(setup)],
-        "version": [_versions(setup) for setup in every if not setup.alone],
+        "version": [_message("version", **(_UNSEEN | _plain(one.versions))) for one in every if not one.alone],
         "unseen": [*_unseen(every, given)],
         "skipped": [_message("skipped", name=name, why=why) for name, why in given.skipped],
     }
     for server in given.lmcache_servers:
-        told = {"host": "localhost", "port": 5555} | {name: option.value for name, option in server.options.items()}
+        told = {"host": "localhost", "port": 5555} | _plain(server.options)
         parts["engine"].append(_message("server", place=server.place, host=told["host"], port=told["port"]))
         if "l1-size-gb" in told:
             parts["tier"].append(_message("tier_l1", size=told["l1-size-gb"]))
         parts["tier"] += [_below(adapter) for _, adapter in adapters(server) if adapter is not None]
     return {part: list({str(message): message for message in parts[part]}.values()) for part in PARTS}
+
+
+def _plain(values: Mapping[str, Value]) -> dict[str, Any]:
+    return {name: value.value for name, value in values.items()}
 
 
 def _below(tier: Mapping[str, Any]) -> Message:
@@ -74,11 +79,6 @@ def _tiers(setup: Setup) -> Iterator[Message]:
         yield _message("tier_region", size=region[1])
     tiers = setup.extra.get("secondary_tiers")
     yield from (_below(tier) for tier in (tiers if isinstance(tiers, list) else []) if isinstance(tier, dict))
-
-
-def _versions(setup: Setup) -> Message:
-    seen = {name: setup.versions[name].value if name in setup.versions else None for name in ("vllm", "lmcache")}
-    return _message("version", **{name: version or said("lint.not_seen") for name, version in seen.items()})
 
 
 def _unseen(every: list[Setup], given: Given) -> Iterator[Message]:

@@ -1,6 +1,7 @@
 """What is given: texts to check, and what they say of one deployment."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,12 @@ class Source:
     name: str
     text: str
     first_line: int = 1
+
+    def entries(self, form: re.Pattern[str]) -> Iterator[tuple[str, str, int]]:
+        """The two groups of ``form`` wherever it fits, a name and what is said of it, and the line."""
+        text = self.text.replace("\r\n", "\n")
+        for match in form.finditer(text):
+            yield match[1], match[2].strip(), self.first_line + text.count("\n", 0, match.start(1))
 
 
 @dataclass(frozen=True)

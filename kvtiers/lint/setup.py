@@ -22,6 +22,7 @@ DEFAULTS: dict[str, Any] = {
 _KNOWN = {"vllm": "0.32", "lmcache": "0.5"}
 _IN_PROCESS = re.compile(r"LMCache(?!MP)")
 _RANKS = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size")
+_FORMS = {"kv_connector": r"\w*Connector\w*", "kv_role": r"kv_\w+"}
 _EXTRA = "kv_connector_extra_config"
 _Files: TypeAlias = tuple[Sequence[str], Sequence[Unseen]]  # lmcache.yaml by name; which of it was not given
 
@@ -76,7 +77,9 @@ class Setup:
             config = read_json(text)
         except ValueError as error:
             self.connector_error = str(error).split(":", maxsplit=1)[0] if option.literal else ""
-            config = _readable(text)
+            # name and role out of what is no JSON, so that one fault does not hide another
+            found = {name: re.search(rf"{name}['\"]?\s*[:=]\s*['\"]?({form})", text) for name, form in _FORMS.items()}
+            config = {name: match[1] for name, match in found.items() if match}
         if not isinstance(config, dict):
             self.connector_error = "not an object" if option.literal else ""
             return
@@ -197,10 +200,3 @@ def _shortcut(options: Mapping[str, Value]) -> dict[str, Any]:
     if "kv-offloading-size" in options:
         name = "LMCacheMPConnector" if said.get("kv-offloading-backend") == "lmcache" else "OffloadingConnector"
     return {"kv_connector": name, "kv_role": "kv_both"} if name else {}
-
-
-def _readable(text: str) -> dict[str, str]:
-    """Name and role out of what is no JSON, so that one fault does not hide another."""
-    forms = {"kv_connector": r"\w*Connector\w*", "kv_role": r"kv_\w+"}
-    found = {name: re.search(rf"{name}['\"]?\s*[:=]\s*['\"]?({form})", text) for name, form in forms.items()}
-    return {name: match[1] for name, match in found.items() if match}

@@ -27,7 +27,10 @@ def read_options(words: Sequence[Word], process: Process) -> None:
     for after, word in pending:
         name, equals, text = _option(word.text)
         if not name:
-            _argument(word, after == 1, process)
+            if word.open and (after > 1 or "@" in word.text or "*" in word.text):
+                process.unseen.append(Unseen("arguments", word.text, process.source, word.line))
+            elif after == 1 and not word.text.startswith("-"):
+                options.setdefault("model", Value(word.text, process.source, word.line, word.literal))
             continue
         value = Value(text if equals else True, process.source, word.line, word.literal)
         if not equals and after < len(words) and _takes(name, words[after]):
@@ -70,14 +73,6 @@ def _takes(name: str, following: Word) -> bool:
     if _option(following.text)[0]:
         return False
     return not following.open or not (_SWITCH.match(name) or "@" in following.text or "*" in following.text)
-
-
-def _argument(word: Word, first: bool, process: Process) -> None:
-    """What is no option: the model, or any number of words that are not known."""
-    if word.open and (not first or "@" in word.text or "*" in word.text):
-        process.unseen.append(Unseen("arguments", word.text, process.source, word.line))
-    elif first and not word.text.startswith("-"):
-        process.options.setdefault("model", Value(word.text, process.source, word.line, word.literal))
 
 
 def _joined(whole: Any, dotted: Mapping[str, Any]) -> str:

@@ -36,7 +36,11 @@ def _model(model: Node, values: Node, caller: Caller) -> None:
         role = lmcache.at("kvRole").text or "kv_both"
         value = {"kv_connector": "LMCacheConnector" if old else "LMCacheConnectorV1", "kv_role": role}
         words.append(Word(f"--kv-transfer-config={json.dumps(value)}", lmcache.line))
-        _settings(lmcache, caller)
+        for key, name in _CHART["variables"].items():
+            if key in lmcache.fields:
+                caller.environment[name] = caller.value(lmcache.at(key).text, lmcache.at(key).key_line)
+        if "LMCACHE_MAX_LOCAL_CPU_SIZE" in caller.environment:
+            caller.environment["LMCACHE_LOCAL_CPU"] = caller.value("True", lmcache.line)
         if "cacheserverSpec" in values.fields:
             caller.environment["LMCACHE_REMOTE_URL"] = caller.value("", line, literal=False)
     caller.environment["PYTHONHASHSEED"] = caller.value("123", line)
@@ -56,14 +60,6 @@ def _options(config: Node) -> list[Word]:
         if key in config.fields:
             words.append(Word(f"{option}={config.at(key).text}", config.at(key).key_line))
     return words + [Word(item.text, item.line) for item in config.at("extraArgs").items]
-
-
-def _settings(lmcache: Node, caller: Caller) -> None:
-    for key, name in _CHART["variables"].items():
-        if key in lmcache.fields:
-            caller.environment[name] = caller.value(lmcache.at(key).text, lmcache.at(key).key_line)
-    if "LMCACHE_MAX_LOCAL_CPU_SIZE" in caller.environment:
-        caller.environment["LMCACHE_LOCAL_CPU"] = caller.value("True", lmcache.line)
 
 
 def _container(model: Node, caller: Caller) -> Container:

@@ -8,25 +8,24 @@ from kvtiers.lint.command.expand import expand_value
 from kvtiers.lint.command.programs import is_server
 from kvtiers.lint.command.scripts import run_command
 from kvtiers.lint.command.shell import Word, words_in
-from kvtiers.lint.forms.continued import entries
 from kvtiers.lint.given import Source, Unseen, Value
 
-_INSTRUCTION = re.compile(r"\s*([A-Za-z]+)\s+(.*)", re.DOTALL)
-_CONTINUES = re.compile(r"\\\s*$")
+# with the lines that continue it, and comments between them
+_INSTRUCTION = re.compile(r"^[ \t]*([A-Za-z]+)[ \t]+((?:.*\\[ \t]*\n(?:[ \t]*#.*\n)*)*.*)", re.MULTILINE)
 
 
 def read_dockerfile(source: Source, caller: Caller) -> None:
     """Add the server that the image runs; without one, its variables."""
     entrypoint: list[Word] = []
     command: list[Word] = []
-    for name, rest, line in entries(source, _INSTRUCTION, _CONTINUES, ("#",)):
+    for name, rest, line in source.entries(_INSTRUCTION):
         caller.note_versions(rest, line)
         match name.upper():
             case "FROM":
                 caller.image_serves = is_server(rest.split(" ")[0])
                 entrypoint, command, caller.environment = [], [], {}
             case "ENV":
-                for variable, value in _variables(rest, line, caller).items():
+                for variable, value in _variables(rest, line, caller):
                     if f"${variable}" not in source.text and f"${{{variable}" not in source.text:  # its own
                         caller.environment[variable] = value
             case "ENTRYPOINT":
@@ -41,17 +40,13 @@ def read_dockerfile(source: Source, caller: Caller) -> None:
         caller.hand_over()
 
 
-def _variables(rest: str, line: int, caller: Caller) -> dict[str, Value]:
+def _variables(rest: str, line: int, caller: Caller) -> list[tuple[str, Value]]:
     words = words_in(rest, line)
     if words and "=" not in words[0].text:  # ENV NAME value
         name, _, value = rest.partition(" ")
-        return {name: caller.value(value.strip(), line, "$" not in value)}
-    variables = {}
-    for word in words:
-        whole = expand_value(word, caller)
-        name, _, text = whole.text.partition("=")
-        variables[name] = caller.value(text, word.line, whole.literal)
-    return variables
+        return [(name, caller.value(value.strip(), line, "$" not in value))]
+    whole = [(one.text.partition("="), one) for one in (expand_value(word, caller) for word in words)]
+    return [(name, caller.value(text, one.line, one.literal)) for (name, _, text), one in whole]
 
 
 def _words(rest: str, line: int) -> list[Word]:

@@ -5,32 +5,18 @@ So are Deployment, StatefulSet and LeaderWorkerSet read, KServe's InferenceServi
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from kvtiers.lint.command.caller import Caller, Inputs
 from kvtiers.lint.command.expand import KUBERNETES, fill
 from kvtiers.lint.command.scripts import run_container
 from kvtiers.lint.command.shell import Word, words_in
-from kvtiers.lint.given import Container, Source, Unseen, Value
+from kvtiers.lint.given import Container, Process, Source, Unseen, Value
 from kvtiers.lint.yaml_nodes import NOTHING, Node
 from kvtiers.units import GIB
 
 _FILES = (".yaml", ".yml", ".json", ".env", ".sh", ".conf")
 _PLAIN = re.compile(r"(?:v1|apps/.*|batch/.*|leaderworkerset\..*)$")  # whose pods are as they stand
-
-
-@dataclass(frozen=True)
-class _Pod:
-    """``spec``: of a pod; ``outer``: what stands around it; ``operator``: the kind whose operator adds to it, or none.
-
-    ``completed``: the operator adds arguments too.
-    """
-
-    spec: Node
-    outer: Node
-    operator: str
-    completed: bool
 
 
 def note_config_map(source: Source, node: Node, inputs: Inputs) -> bool:
@@ -52,33 +38,38 @@ def note_config_map(source: Source, node: Node, inputs: Inputs) -> bool:
 
 def read_object(node: Node, caller: Caller) -> None:
     """Add the servers that an object's pods run."""
+    # the kind whose operator adds to its pods; some add arguments too
     operator = "" if _PLAIN.match(node.at("apiVersion").text) else node.at("kind").text
-    for pod, item in _containers(node, node, operator):
-        _container(pod, item, caller.fresh())
+    for key, item, pod, outer in _containers(node, node):
+        one = caller.fresh()
+        if operator:
+            one.not_seen("operator", operator, item.line)
+        one.container = _surroundings(item, pod, outer, bool(operator), one)
+        started = _container(item, outer, one)
+        if key == "model" or (key == "containers" and operator == "LLMInferenceService"):
+            for process in started:
+                process.unseen.append(Unseen("operator", operator, one.source, item.line))
 
 
-def _containers(node: Node, outer: Node, operator: str) -> Iterator[tuple[_Pod, Node]]:
-    """Each container with its pod."""
+def _containers(node: Node, outer: Node) -> Iterator[tuple[str, Node, Node, Node]]:
+    """Each container: the key that it stands under, itself, its pod, and what stands around that."""
     for inner in node.items:
-        yield from _containers(inner, outer, operator)
+        yield from _containers(inner, outer)
     sidecars = [item for item in node.at("initContainers").items if item.at("restartPolicy").value == "Always"]
     for item in [*sidecars, *node.at("containers").items]:
         if item.fields:
-            yield _Pod(node, outer, operator, operator == "LLMInferenceService"), item
+            yield "containers", item, node, outer
     for key in ("mainContainer", "model"):
         if {"args", "command", "env"} & set(node.at(key).fields):
-            yield _Pod(node, outer, operator, key == "model"), node.at(key)
+            yield key, node.at(key), node, outer
     for key, inner in node.fields.items():
         if key not in ("containers", "mainContainer", "initContainers"):
-            yield from _containers(inner, node, operator)
+            yield from _containers(inner, node)
 
 
-def _container(pod: _Pod, item: Node, caller: Caller) -> None:
-    if pod.operator:
-        caller.not_seen("operator", pod.operator, item.line)
-    for node in (pod.outer.at("envs"), item.at("envFrom"), item.at("env")):
-        for entry in node.items:
-            read_variable(entry, caller)
+def _container(item: Node, outer: Node, caller: Caller) -> list[Process]:
+    for entry in (*outer.at("envs").items, *item.at("envFrom").items, *item.at("env").items):
+        read_variable(entry, caller)
     image = item.at("image")
     caller.note_versions(image.text, image.line)
     command, arguments = (
@@ -89,10 +80,7 @@ def _container(pod: _Pod, item: Node, caller: Caller) -> None:
     if additional is not None:
         arguments += [Word(word.text, additional.line) for word in words_in(str(additional.value), additional.line)]
     caller.image_serves = image.value is None or additional is not None
-    caller.container = _surroundings(pod, item, caller)
-    started = run_container(caller, image.text, item.line, command, arguments)
-    for process in started if pod.completed else ():
-        process.unseen.append(Unseen("operator", pod.operator, caller.source, item.line))
+    return run_container(caller, image.text, item.line, command, arguments)
 
 
 def read_variable(item: Node, caller: Caller) -> None:
@@ -113,18 +101,21 @@ def read_variable(item: Node, caller: Caller) -> None:
         caller.environment[name] = caller.value(word.text, item.line, literal)
 
 
-def _surroundings(pod: _Pod, item: Node, caller: Caller) -> Container:
-    """Its memory limit, its volumes, and what it shares with the host. A pod's containers share /dev/shm."""
-    resources = (item if "resources" in item.fields else pod.outer).at("resources")
+def _surroundings(item: Node, pod: Node, outer: Node, completed: bool, caller: Caller) -> Container:
+    """Its memory limit, its volumes, and what it shares with the host. A pod's containers share /dev/shm.
+
+    ``completed``: by an operator, which adds volumes, /dev/shm among them.
+    """
+    resources = (item if "resources" in item.fields else outer).at("resources")
     gib = kubernetes_gib(resources.at("limits", "memory").value)
     container = Container(
-        f"{caller.source} {pod.spec.line}",
+        f"{caller.source} {pod.line}",
         memory=caller.value(gib, resources.line) if gib else None,
-        host_network=bool(pod.spec.at("hostNetwork").value),
-        host_ipc=bool(pod.spec.at("hostIPC").value),
+        host_network=bool(pod.at("hostNetwork").value),
+        host_ipc=bool(pod.at("hostIPC").value),
         published=[port.at("hostPort").text for port in item.at("ports").items if "hostPort" in port.fields],
     )
-    empty = {volume.at("name").text: volume.at("emptyDir") for volume in pod.spec.at("volumes").items}
+    empty = {volume.at("name").text: volume.at("emptyDir") for volume in pod.at("volumes").items}
     volumes = {}
     for mount in item.at("volumeMounts").items:
         held, path = empty.get(mount.at("name").text, NOTHING), mount.at("mountPath").text
@@ -133,8 +124,8 @@ def _surroundings(pod: _Pod, item: Node, caller: Caller) -> Container:
             # Without a limit it may take as much memory as the container.
             most = gib if held.at("medium").value == "Memory" else None
             container.shm = caller.value(size or most, item.line, literal=False)
-    if pod.operator or "image" not in item.fields:  # an operator, or what this patches, adds volumes, /dev/shm too
-        shared = kubernetes_gib(pod.outer.at("sharedMemory", "size").value)
+    if completed or "image" not in item.fields:  # or it patches what has them
+        shared = kubernetes_gib(outer.at("sharedMemory", "size").value)
         container.shm = container.shm or caller.value(shared, item.line)
     else:
         container.volumes = volumes

@@ -27,10 +27,6 @@ _MISSPELT = 0.85  # of a name's letters in common: max_local_disc_size
 _REFERS = re.compile(r"^(?:services|apiVersion|servingEngineSpec):", re.MULTILINE)
 
 
-class _PlacedError(KvtiersError):
-    """Names its source already: a file that a script writes is one of its own."""
-
-
 def read_sources(sources: Sequence[Source]) -> Given:
     """All inputs as one deployment.
 
@@ -45,30 +41,22 @@ def read_sources(sources: Sequence[Source]) -> Given:
         with _placed(source):
             for node in documents(source.text) if kinds[source.name] == "yaml" else ():
                 note_config_map(source, node, inputs)
-    for source in sorted(sources, key=lambda source: _refers_to_none(source, kinds[source.name])):
+    # Variables, and YAML that is no manifest, refer to nothing: others may name them.
+    last = {one.name for one in sources if kinds[one.name] in ("env", "yaml") and not _REFERS.search(one.text)}
+    for source in sorted(sources, key=lambda source: source.name in last):
         if source.name not in inputs.used:
             _read(source, kinds[source.name], Caller(source.name, inputs, given))
-    for source in list(inputs.texts.values()):
+    for source in list(inputs.texts.values()):  # those that here-documents write, and ConfigMaps hold
         if source.name not in kinds and source.name not in inputs.used:
-            _read_part(source, Caller(source.name, inputs, given))
+            try:
+                _read(source, kind_of(source), Caller(source.name, inputs, given))
+            except KvtiersError as error:
+                if source.name not in inputs.of_maps:  # which may be about anything
+                    raise
+                given.skipped.append((source.name, str(error)))
     listed = {name for name, _ in given.read}
     given.read += [(source.name, kinds[source.name]) for source in sources if source.name not in listed]
     return given
-
-
-def _refers_to_none(source: Source, kind: str) -> bool:
-    """Are they variables, or YAML that others may name: settings, no manifest?"""
-    return kind == "env" or (kind == "yaml" and not _REFERS.search(source.text))
-
-
-def _read_part(source: Source, caller: Caller) -> None:
-    """A file that a here-document writes, or a ConfigMap holds, which may be about anything."""
-    try:
-        _read(source, kind_of(source), caller)
-    except KvtiersError as error:
-        if source.name not in caller.inputs.of_maps:
-            raise
-        caller.given.skipped.append((source.name, str(error)))
 
 
 def _read(source: Source, kind: str, caller: Caller) -> None:
@@ -97,13 +85,11 @@ def _placed(source: Source) -> Iterator[None]:
     """What goes wrong names its text."""
     try:
         yield
-    except _PlacedError:
-        raise
     except KvtiersError as error:
-        raise _PlacedError(f"{source.name}, {error}") from None
+        raise KvtiersError(f"{source.name}, {error}") from None
     except RecursionError:
         why = "what begins there is nested too deeply"
-        raise _PlacedError(f"{source.name}, line {source.first_line}: {why}") from None
+        raise KvtiersError(f"{source.name}, line {source.first_line}: {why}") from None
 
 
 def kind_of(source: Source) -> str:

@@ -7,17 +7,16 @@ from kvtiers.lint.command.docker import docker_size
 from kvtiers.lint.command.expand import expand
 from kvtiers.lint.command.scripts import run_command
 from kvtiers.lint.command.shell import words_in
-from kvtiers.lint.forms.continued import entries
 from kvtiers.lint.given import Container, Source
 
-_ENTRY = re.compile(r"\s*(\w+)\s*=\s*(.*)", re.DOTALL)
-_CONTINUES = re.compile(r"\\$")
+# with the lines that continue it, and comments between them
+_ENTRY = re.compile(r"^[ \t]*(\w+)[ \t]*=((?:.*\\\n(?:[ \t]*[#;].*\n)*)*.*)", re.MULTILINE)
 
 
 def read_unit(source: Source, caller: Caller) -> None:
     """Add the server that a unit starts."""
     starts = []
-    for name, value, line in entries(source, _ENTRY, _CONTINUES, ("#", ";")):
+    for name, value, line in source.entries(_ENTRY):
         match name:
             case "Environment":
                 for word in words_in(value, line):

@@ -83,6 +83,9 @@ def _no_connector(setup: Setup, given: Given) -> Iterator[Finding]:
 
 
 def _connector(setup: Setup, place: Value, given: Given) -> Iterator[Finding]:
+    configs = " ".join(str(one.options.get("kv-transfer-config")) for one in given.servers)
+    # one server is a producer and another a consumer: prefill is parted from decode
+    parted = "kv_producer" in configs and "kv_consumer" in configs
     for config in setup.connectors:
         name, role = str(config.get("kv_connector") or ""), config.get("kv_role")
         if name == "LMCacheConnector":
@@ -96,18 +99,11 @@ def _connector(setup: Setup, place: Value, given: Given) -> Iterator[Finding]:
         if role not in _ROLES:
             yield at("kv_role", place, role=str(role))
         elif role != "kv_both" and "LMCache" in name and not any(map(setup.get, _DISAGGREGATED)):
-            yield at("kv_role_one_way", place, not (setup.unseen or _both_ways(given)), role=role)
+            yield at("kv_role_one_way", place, not (setup.unseen or parted), role=role)
     policy = (setup.connector or {}).get("kv_load_failure_policy", "fail")
     whole = setup.connector_error is None and not setup.server.by_chart
     if whole and policy == "fail" and setup.connector_name != "MultiConnector":
         yield at("load_failure_fail", place)
-
-
-def _both_ways(given: Given) -> bool:
-    """Is one server a producer and another a consumer: prefill parted from decode?"""
-    configs = [one.options.get("kv-transfer-config") for one in given.servers]
-    said = " ".join(str(config.value) for config in configs if config)
-    return "kv_producer" in said and "kv_consumer" in said
 
 
 def _versions(setup: Setup, given: Given) -> Iterator[Finding]:

@@ -29,13 +29,19 @@ def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
         if mode and mode.value == "none":
             yield at("mamba_cache_mode", mode)
     for setup in inside:
-        yield from _never_talk(setup, given.lmcache_servers if not engines else [])
+        where, unread = setup.connector_at, [key for key in setup.extra if key.startswith("lmcache.mp.")]
+        for server in given.lmcache_servers if where and not engines else []:
+            yield at("mp_server_beside_in_process", where or server, server=server.place)
+        if where and unread:
+            yield at("mp_keys_unread", where, names=", ".join(unread))
     for server in given.lmcache_servers:
         yield from _arguments(server)
         yield from _l2(server)
     shared: dict[str, list[Setup]] = {}
     for setup in engines:
-        for server in _used(setup, given.lmcache_servers):
+        wanted, servers = str(setup.extra.get("lmcache.mp.port", _PORT)), given.lmcache_servers
+        told = [one for one in servers if len(servers) == 1 or str(one.number("port") or _PORT) == wanted]
+        for server in told[:1]:
             yield from _pair(setup, server)
             if given.platform != "cpu" and not _shares_ipc(setup, server):
                 yield at("mp_ipc", setup.server, server=server.place)
@@ -44,23 +50,6 @@ def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
                 shared.setdefault(place, []).append(setup)
     for using in shared.values():
         yield from _mixed(using)
-
-
-def _used(setup: Setup, servers: Sequence[Process]) -> list[Process]:
-    """The server that an engine is told of: the only one, or the one on its port."""
-    wanted = str(setup.extra.get("lmcache.mp.port", _PORT))
-    return [one for one in servers if len(servers) == 1 or str(one.number("port") or _PORT) == wanted][:1]
-
-
-def _never_talk(setup: Setup, servers: Sequence[Process]) -> Iterator[Finding]:
-    place = setup.connector_at
-    if place is None:
-        return
-    for server in servers:
-        yield at("mp_server_beside_in_process", place, server=server.place)
-    unread = [key for key in setup.extra if key.startswith("lmcache.mp.")]
-    if unread:
-        yield at("mp_keys_unread", place, names=", ".join(unread))
 
 
 def _arguments(server: Process) -> Iterator[Finding]:
@@ -124,9 +113,8 @@ def _pair(setup: Setup, server: Process) -> Iterator[Finding]:
     option = next((server.options[name] for name in names if name in server.options), None)
     workers = server.number("max-gpu-workers") or server.number("max-workers") or 1
     if setup.workers > workers and _known(server, *names):
-        yield Finding(
-            "mp_workers", server.source, (option or server).line, {"workers": workers, "ranks": setup.workers}
-        )
+        values = {"workers": workers, "ranks": setup.workers}
+        yield Finding("mp_workers", server.source, (option or server).line, values)
 
 
 def _known(process: Process, *names: str) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kvtiers.lint.findings import Finding, at
-from kvtiers.lint.given import Container, Given, Process, Value
+from kvtiers.lint.given import Container, Given, Value
 from kvtiers.lint.rules.mp import directories
 from kvtiers.lint.setup import Facts, Setup, extra_of
 from kvtiers.lint.values import raw_text
@@ -26,7 +26,16 @@ def check(setups: Sequence[Setup], given: Given, facts: Facts) -> Iterator[Findi
         if setup.in_process and not setup.alone:
             yield from _in_process(setup, container)
     for server in given.lmcache_servers:
-        yield from _lmcache_server(server, server.container or machine)
+        container = server.container or machine
+        l1 = server.options.get("l1-size-gb")
+        sized = _sized(l1, l1.value) if l1 and l1.literal else None
+        if sized:
+            yield from _memory(container, *sized)
+            if "shm-name" in server.options:
+                yield from _shm(container, *sized)
+        for place, path in directories(server):
+            if container.lacks(path):
+                yield at("l2_no_volume", place, path=path)
 
 
 def offloaded(setup: Setup) -> tuple[Value, float] | None:
@@ -68,15 +77,3 @@ def _in_process(setup: Setup, container: Container) -> Iterator[Finding]:
     if disk and disk.literal and limit and container.lacks(path):
         total = limit * setup.workers
         yield at("disk_no_volume", disk, path=path, limit_gib=limit, workers=setup.workers, total=total)
-
-
-def _lmcache_server(server: Process, container: Container) -> Iterator[Finding]:
-    l1 = server.options.get("l1-size-gb")
-    sized = _sized(l1, l1.value) if l1 and l1.literal else None
-    if sized:
-        yield from _memory(container, *sized)
-        if "shm-name" in server.options:
-            yield from _shm(container, *sized)
-    for place, path in directories(server):
-        if container.lacks(path):
-            yield at("l2_no_volume", place, path=path)

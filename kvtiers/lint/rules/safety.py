@@ -62,7 +62,7 @@ def _secrets(name: str, value: Any) -> Iterator[str]:
     pending = [(name, value)]
     while pending:
         name, value = pending.pop()
-        if _names_secret(name, value) or _looks_secret(value):
+        if _is_secret(name, value):
             yield name
             continue
         if isinstance(value, str) and value.lstrip()[:1] == "{":
@@ -74,11 +74,7 @@ def _secrets(name: str, value: Any) -> Iterator[str]:
             pending += [(str(key), inner) for key, inner in reversed(value.items())]
 
 
-def _names_secret(name: str, value: Any) -> bool:
-    written = isinstance(value, (str, int)) and not isinstance(value, bool) and str(value)
-    is_secret = written and _SECRET_NAME.search(name) and not _NAMES_OF_PLACES.search(name)
-    return bool(is_secret) and not _PLACEHOLDER.fullmatch(str(value))
-
-
-def _looks_secret(value: Any) -> bool:
-    return isinstance(value, str) and bool(_SECRET_VALUE.search(value) or _CREDENTIALS.search(value))
+def _is_secret(name: str, value: Any) -> bool:
+    text = str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
+    named = _SECRET_NAME.search(name) and not _NAMES_OF_PLACES.search(name) and not _PLACEHOLDER.fullmatch(text)
+    return bool(text and (named or _SECRET_VALUE.search(text) or _CREDENTIALS.search(text)))

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from urllib.parse import urlsplit
 
 from kvtiers.lint.findings import Finding, at
 from kvtiers.lint.given import Given, Value, holder
@@ -123,7 +122,7 @@ def _remote(setup: Setup) -> Iterator[Finding]:
         if not separator or scheme not in known.remote_schemes():
             near = known.nearest(scheme, known.remote_schemes()) or None
             yield at("remote_scheme", url, scheme=scheme if separator else None, nearest=near)
-        elif scheme == "fs" and not _has_host_and_port(f"fs://{rest}"):
+        elif scheme == "fs" and not re.match(r"(?:[^/@]*@)?[^/:@]+:\d+(?:[/?#]|$)", rest):
             yield at("remote_fs_url", url)
         elif scheme in known.remote_plugins():
             yield at("remote_url_deprecated", url, plugin=scheme)
@@ -133,14 +132,6 @@ def _remote(setup: Setup) -> Iterator[Finding]:
         kind = str(plugin).split(".", maxsplit=1)[0]
         if kind not in known.remote_plugins():
             yield at("remote_plugin", plugins, plugin=kind, nearest=known.nearest(kind, known.remote_plugins()) or None)
-
-
-def _has_host_and_port(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return bool(parts.hostname) and parts.port is not None
-    except ValueError:
-        return False
 
 
 def _hash(setup: Setup) -> Iterator[Finding]:
