@@ -46,6 +46,9 @@ def _model(model: Node, values: Node, caller: Caller) -> None:
     caller.environment["PYTHONHASHSEED"] = caller.value("123", line)
     if "vllmApiKey" in values.at("servingEngineSpec").fields:
         caller.environment["VLLM_API_KEY"] = caller.value("", line, literal=False)
+    token = model.at("hf_token")
+    if token.value and not token.fields:  # a secret is named by a mapping
+        caller.environment["HF_TOKEN"] = caller.value(token.text, token.key_line)
     for item in model.at("env").items:
         read_variable(item, caller)
     caller.container = _container(model, caller)

@@ -16,6 +16,7 @@ from kvtiers.lint.yaml_nodes import NOTHING, Node
 from kvtiers.units import GIB
 
 _FILES = (".yaml", ".yml", ".json", ".env", ".sh", ".conf")
+_COMPLETING = ("LLMInferenceService", "llm-d-modelservice")  # arguments of their containers
 _PLAIN = re.compile(r"(?:v1|apps/.*|batch/.*|leaderworkerset\..*)$")  # whose pods are as they stand
 
 
@@ -38,15 +39,19 @@ def note_config_map(source: Source, node: Node, inputs: Inputs) -> bool:
 
 def read_object(node: Node, caller: Caller) -> None:
     """Add the servers that an object's pods run."""
-    # the kind whose operator adds to its pods; some add arguments too
+    # the kind whose operator adds to its pods
     operator = "" if _PLAIN.match(node.at("apiVersion").text) else node.at("kind").text
+    operator = "llm-d-modelservice" if "modelArtifacts" in node.fields else operator
     for key, item, pod, outer in _containers(node, node):
         one = caller.fresh()
         if operator:
             one.not_seen("operator", operator, item.line)
         one.container = _surroundings(item, pod, outer, bool(operator), one)
         started = _container(item, outer, one)
-        if key == "model" or (key == "containers" and operator == "LLMInferenceService"):
+        if operator == "LLMInferenceService" and "model" in outer.fields and not started:  # all of its command
+            started = [one.process(item.line)]
+            caller.given.servers += started
+        if key == "model" or (key == "containers" and operator in _COMPLETING):
             for process in started:
                 process.unseen.append(Unseen("operator", operator, one.source, item.line))
 
@@ -79,7 +84,7 @@ def _container(item: Node, outer: Node, caller: Caller) -> list[Process]:
     additional = caller.environment.get("VLLM_ADDITIONAL_ARGS")  # KServe's LLMInferenceService appends them
     if additional is not None:
         arguments += [Word(word.text, additional.line) for word in words_in(str(additional.value), additional.line)]
-    caller.image_serves = image.value is None or additional is not None
+    caller.image_serves = image.value is None or additional is not None or item.at("modelCommand").text == "vllmServe"
     return run_container(caller, image.text, item.line, command, arguments)
 
 

@@ -118,20 +118,32 @@ def _read_yaml(source: Source, caller: Caller) -> str:
     Raises:
         KvtiersError: ``line N: …`` for what is no YAML, or YAML about something else.
     """
-    kind = "yaml"
+    kinds, refused = [], []
     for node in documents(source.text, source.first_line):
-        if isinstance(node.value, dict):
-            kind = _document(source, node, caller)
-        elif node.value is not None:
-            raise KvtiersError(f"line {node.line}: neither settings (name: value) nor services")
-    return kind
+        try:
+            if isinstance(node.value, dict):
+                kinds.append(_document(source, node, caller))
+            elif node.value is not None:
+                raise KvtiersError(f"line {node.line}: neither settings (name: value) nor services")
+        except KvtiersError as error:
+            refused.append(error)
+    if refused and not kinds:
+        raise refused[0]
+    caller.given.skipped += [(source.name, str(error)) for error in refused]
+    return kinds[-1] if kinds else "yaml"
 
 
 def _document(source: Source, node: Node, caller: Caller) -> str:
+    unread = read_table("lint/names.toml")["unread"]
+    for name in [unread[key] for key in (*node.fields, node.at("kind").text) if key in unread]:
+        raise KvtiersError(f"line {node.line}: {name} is not read: give the vLLM command and its variables")
     if {"apiVersion", "kind"} <= set(node.fields):
         if not note_config_map(source, node, caller.inputs):
             read_object(node, caller)
         return "kubernetes"
+    if "modelArtifacts" in node.fields:
+        read_object(node, caller)
+        return "llm_d"
     if isinstance(node.at("services").value, dict):
         for name, service in node.at("services").fields.items():
             if service.fields:
