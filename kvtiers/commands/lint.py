@@ -21,8 +21,8 @@ from kvtiers.units import positive
 _LARGEST_BYTES = 2_000_000
 _IN_FOLDERS = (".yaml", ".yml", ".json", ".sh", ".bash", ".env", ".service", "dockerfile", "containerfile")
 _FORMS = (
-    "it reads shell, .env, docker run, compose, Kubernetes (KServe, LWS, Dynamo), vLLM production-stack's values, "
-    "Dockerfile, systemd, vLLM's config.yaml and lmcache.yaml"
+    "it reads shell, .env, docker run, compose, Kubernetes (KServe, LWS, Dynamo), Ray Serve, vLLM production-stack's "
+    "values, Dockerfile, systemd, vLLM's config.yaml and lmcache.yaml"
 )
 Number = TypeVar("Number", int, float)
 

@@ -1,6 +1,8 @@
 """Where a command stands, and what reaches it: variables, and the other texts of the deployment."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from kvtiers.errors import KvtiersError
@@ -129,7 +131,7 @@ def env_file(source: Source) -> dict[str, Value]:
     """NAME=value a line.
 
     Raises:
-        KvtiersError: ``line N: …`` for another line.
+        KvtiersError: ``NAME, line N: …`` for another line.
     """
     variables = {}
     for number, line in enumerate(source.text.splitlines(), start=source.first_line):
@@ -142,5 +144,17 @@ def env_file(source: Source) -> dict[str, Value]:
                 value = re.split(r"\s#", value, maxsplit=1)[0].strip()
             variables[match[1]] = Value(value, source.name, number, "$" not in value)
         elif line.strip() and not line.lstrip().startswith("#"):
-            raise KvtiersError(f"line {number}: not NAME=value")
+            raise KvtiersError(f"{source.name}, line {number}: not NAME=value")
     return variables
+
+
+@contextmanager
+def placed(source: Source) -> Iterator[None]:
+    """What goes wrong in a text names it, unless it does already: it may stand in another one."""
+    try:
+        yield
+    except KvtiersError as error:
+        raise KvtiersError(f"{source.name}, {error}" if str(error).startswith("line ") else str(error)) from None
+    except RecursionError:
+        why = "what begins there is nested too deeply"
+        raise KvtiersError(f"{source.name}, line {source.first_line}: {why}") from None

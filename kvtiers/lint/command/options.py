@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kvtiers.json_text import read_json
-from kvtiers.lint.command.caller import Inputs
+from kvtiers.lint.command.caller import Inputs, placed
 from kvtiers.lint.command.shell import Word
 from kvtiers.lint.given import Process, Unseen, Value
 from kvtiers.lint.yaml_nodes import Node, documents
@@ -118,5 +118,6 @@ def merge_config(process: Process, inputs: Inputs) -> None:
     if found is None:
         process.unseen.append(Unseen("config_file", str(named.value), named.source, named.line))
         return
-    for node in documents(found.text, found.first_line):
-        process.options = {**options_in(node, found.name), **process.options}
+    with placed(found):
+        for node in documents(found.text, found.first_line):
+            process.options = {**options_in(node, found.name), **process.options}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import dropwhile
 
-from kvtiers.lint.command.caller import Caller
+from kvtiers.lint.command.caller import Caller, placed
 from kvtiers.lint.command.docker import docker_run
 from kvtiers.lint.command.expand import expand, expand_value, here_document
 from kvtiers.lint.command.options import merge_config, read_options, spell_out
@@ -116,7 +116,8 @@ def _read_inner(name: str, words: Sequence[Word], caller: Caller) -> list[Proces
         return _read(" ".join(one.text for one in _expanded(words, caller)), words[0].line, caller)
     found = caller.inputs.find(words[0].text)
     if found:
-        return _read(found.text, found.first_line, replace(caller, source=found.name))
+        with placed(found):
+            return _read(found.text, found.first_line, replace(caller, source=found.name))
     if not _SETS_NO_SETTING.search(words[0].text):
         caller.not_seen("sourced", words[0].text, words[0].line)
     return []

@@ -44,11 +44,10 @@ def _model(model: Node, values: Node, caller: Caller) -> None:
         if "cacheserverSpec" in values.fields:
             caller.environment["LMCACHE_REMOTE_URL"] = caller.value("", line, literal=False)
     caller.environment["PYTHONHASHSEED"] = caller.value("123", line)
-    if "vllmApiKey" in values.at("servingEngineSpec").fields:
-        caller.environment["VLLM_API_KEY"] = caller.value("", line, literal=False)
-    token = model.at("hf_token")
-    if token.value and not token.fields:  # a secret is named by a mapping
-        caller.environment["HF_TOKEN"] = caller.value(token.text, token.key_line)
+    secrets = {"VLLM_API_KEY": values.at("servingEngineSpec", "vllmApiKey"), "HF_TOKEN": model.at("hf_token")}
+    for name, secret in secrets.items():  # written out, or a reference to a Secret
+        if secret.value is not None:
+            caller.environment[name] = caller.value(secret.text, secret.line, isinstance(secret.value, str))
     for item in model.at("env").items:
         read_variable(item, caller)
     caller.container = _container(model, caller)

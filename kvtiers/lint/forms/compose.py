@@ -1,13 +1,15 @@
 """A service of docker-compose: its image, command, variables, and what it runs in."""
 
+from dataclasses import replace
 from typing import Any
 
-from kvtiers.lint.command.caller import Caller
+from kvtiers.lint.command.caller import Caller, placed
 from kvtiers.lint.command.docker import docker_size, mount_path
 from kvtiers.lint.command.expand import COMPOSE, fill
 from kvtiers.lint.command.scripts import run_container
 from kvtiers.lint.command.shell import Word, words_in
-from kvtiers.lint.given import Container, Value
+from kvtiers.lint.forms.dockerfile import read_image
+from kvtiers.lint.given import Container, Source, Value
 from kvtiers.lint.yaml_nodes import Node
 
 
@@ -19,12 +21,23 @@ def read_service(name: str, service: Node, services: Node, caller: Caller) -> No
         held = [part.at(key) for part in parts if part.at(key).value]
         service.value[key] = Node([item for node in held for item in node.items or [node]], line)
     caller.container = _container(name, service, caller)
+    entrypoint, command = (_words(service.at(key), caller) for key in ("entrypoint", "command"))
+    build = service.at("build")
+    file = caller.inputs.find(build.at("dockerfile").text or "Dockerfile") if build.value is not None else None
+    if file:
+        built = replace(caller, source=file.name)
+        with placed(file):
+            own_entrypoint, own_command = read_image(file, built)
+        caller.environment, caller.image_serves = built.environment, built.image_serves
+        if not (entrypoint or command):
+            caller.source, command = file.name, own_command
+        entrypoint = entrypoint or own_entrypoint
     for part in parts:
         _variables(part, caller)
     image = _filled(service.at("image").text, service.at("image").line, caller)
     caller.note_versions(image.text, image.line)
-    entrypoint, command = (_words(service.at(key), caller) for key in ("entrypoint", "command"))
-    run_container(caller, image.text or name, line, entrypoint, command)
+    with placed(Source(caller.source, "")):
+        run_container(caller, image.text or (file.name if file else name), line, entrypoint, command)
 
 
 def _extended(service: Node, services: Node, caller: Caller) -> list[Node]:

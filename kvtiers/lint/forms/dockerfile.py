@@ -16,6 +16,17 @@ _INSTRUCTION = re.compile(r"^[ \t]*([A-Za-z]+)[ \t]+((?:.*\\[ \t]*\n(?:[ \t]*#.*
 
 def read_dockerfile(source: Source, caller: Caller) -> None:
     """Add the server that the image runs; without one, its variables."""
+    entrypoint, command = read_image(source, caller)
+    caller.image_serves = caller.image_serves and not entrypoint and bool(command)
+    started = run_command([*entrypoint, *command], caller)
+    for process in started if not command else ():  # docker run adds its arguments
+        process.unseen.append(Unseen("arguments", "docker run …", process.source, process.line))
+    if not started:
+        caller.hand_over()
+
+
+def read_image(source: Source, caller: Caller) -> tuple[list[Word], list[Word]]:
+    """The image's own ENTRYPOINT and CMD; ``caller`` gets its variables and versions, and whether it serves."""
     entrypoint: list[Word] = []
     command: list[Word] = []
     for name, rest, line in source.entries(_INSTRUCTION):
@@ -32,12 +43,7 @@ def read_dockerfile(source: Source, caller: Caller) -> None:
                 entrypoint, command = _words(rest, line), []
             case "CMD":
                 command = _words(rest, line)
-    caller.image_serves = caller.image_serves and not entrypoint and bool(command)
-    started = run_command([*entrypoint, *command], caller)
-    for process in started if not command else ():  # docker run adds its arguments
-        process.unseen.append(Unseen("arguments", "docker run …", process.source, process.line))
-    if not started:
-        caller.hand_over()
+    return entrypoint, command
 
 
 def _variables(rest: str, line: int, caller: Caller) -> list[tuple[str, Value]]:

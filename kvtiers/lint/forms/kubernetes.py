@@ -16,7 +16,7 @@ from kvtiers.lint.yaml_nodes import NOTHING, Node
 from kvtiers.units import GIB
 
 _FILES = (".yaml", ".yml", ".json", ".env", ".sh", ".conf")
-_COMPLETING = ("LLMInferenceService", "llm-d-modelservice")  # arguments of their containers
+_LLM_D = "llm-d-modelservice"  # a chart, whose values are no object
 _PLAIN = re.compile(r"(?:v1|apps/.*|batch/.*|leaderworkerset\..*)$")  # whose pods are as they stand
 
 
@@ -41,19 +41,19 @@ def read_object(node: Node, caller: Caller) -> None:
     """Add the servers that an object's pods run."""
     # the kind whose operator adds to its pods
     operator = "" if _PLAIN.match(node.at("apiVersion").text) else node.at("kind").text
-    operator = "llm-d-modelservice" if "modelArtifacts" in node.fields else operator
+    operator = _LLM_D if "modelArtifacts" in node.fields else operator
     for key, item, pod, outer in _containers(node, node):
         one = caller.fresh()
         if operator:
             one.not_seen("operator", operator, item.line)
         one.container = _surroundings(item, pod, outer, bool(operator), one)
         started = _container(item, outer, one)
-        if operator == "LLMInferenceService" and "model" in outer.fields and not started:  # all of its command
+        serves = operator == "LLMInferenceService" and key == "containers" and item.at("name").value == "main"
+        if serves and not started:  # the operator writes all of its command
             started = [one.process(item.line)]
             caller.given.servers += started
-        if key == "model" or (key == "containers" and operator in _COMPLETING):
-            for process in started:
-                process.unseen.append(Unseen("operator", operator, one.source, item.line))
+        for process in started if serves or key == "model" or operator == _LLM_D else ():
+            process.unseen.append(Unseen("operator", operator, one.source, item.line))
 
 
 def _containers(node: Node, outer: Node) -> Iterator[tuple[str, Node, Node, Node]]:

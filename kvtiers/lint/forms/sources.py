@@ -6,10 +6,9 @@ What refers to others (scripts, manifests, units) goes first: what is left over 
 import difflib
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 
 from kvtiers.errors import KvtiersError
-from kvtiers.lint.command.caller import Caller, Inputs, env_file
+from kvtiers.lint.command.caller import Caller, Inputs, env_file, placed
 from kvtiers.lint.command.options import is_vllm_config, options_in
 from kvtiers.lint.command.scripts import read_script
 from kvtiers.lint.forms.charts import is_values, read_values
@@ -38,11 +37,12 @@ def read_sources(sources: Sequence[Source]) -> Given:
     for source in sources:
         inputs.add(source)
     for source in sources:
-        with _placed(source):
+        with placed(source):
             for node in documents(source.text) if kinds[source.name] == "yaml" else ():
                 note_config_map(source, node, inputs)
-    # Variables, and YAML that is no manifest, refer to nothing: others may name them.
-    last = {one.name for one in sources if kinds[one.name] in ("env", "yaml") and not _REFERS.search(one.text)}
+    # Variables, images, and YAML that is no manifest, refer to nothing: others may name them.
+    named = [one for one in sources if kinds[one.name] in ("env", "dockerfile", "yaml")]
+    last = {one.name for one in named if not _REFERS.search(one.text)}
     for source in sorted(sources, key=lambda source: source.name in last):
         if source.name not in inputs.used:
             _read(source, kinds[source.name], Caller(source.name, inputs, given))
@@ -60,7 +60,7 @@ def read_sources(sources: Sequence[Source]) -> Given:
 
 
 def _read(source: Source, kind: str, caller: Caller) -> None:
-    with _placed(source):
+    with placed(source):
         match kind:
             case "env":
                 caller.given.environment |= env_file(source)
@@ -78,18 +78,6 @@ def _read(source: Source, kind: str, caller: Caller) -> None:
                 line = next((number for number, line in _said(source.text)), 1)
                 raise KvtiersError(f"line {line}: {kind} is not read: give the vLLM command and its variables")
         caller.given.read.append((source.name, kind))
-
-
-@contextmanager
-def _placed(source: Source) -> Iterator[None]:
-    """What goes wrong names its text."""
-    try:
-        yield
-    except KvtiersError as error:
-        raise KvtiersError(f"{source.name}, {error}") from None
-    except RecursionError:
-        why = "what begins there is nested too deeply"
-        raise KvtiersError(f"{source.name}, line {source.first_line}: {why}") from None
 
 
 def kind_of(source: Source) -> str:
@@ -152,7 +140,20 @@ def _document(source: Source, node: Node, caller: Caller) -> str:
     if is_values(node):
         read_values(node, caller)
         return "helm"
+    engines = [*_ray_engines(node)]
+    for engine in engines:
+        caller.given.servers.append(Process(source.name, engine.line, options_in(engine, source.name)))
+    if engines:
+        return "ray"
     return _settings(source, node, caller)
+
+
+def _ray_engines(node: Node) -> Iterator[Node]:
+    """Ray Serve's configuration keeps vLLM's options in ``engine_kwargs``."""
+    if node.at("engine_kwargs").fields:
+        yield node.at("engine_kwargs")
+    for inner in (*node.items, *node.fields.values()):
+        yield from _ray_engines(inner)
 
 
 def _settings(source: Source, node: Node, caller: Caller) -> str:

@@ -1,5 +1,6 @@
 """Rules about the vLLM command: where it ends, the connector, its role, prefix caching, versions."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -41,6 +42,10 @@ def _command(process: Process) -> Iterator[Finding]:
 
 
 def _server(setup: Setup, given: Given) -> Iterator[Finding]:
+    for name, value in setup.environment.items():
+        setting = re.sub(r"^LM_?CACHE_*", "", name)
+        if setting.lower() in known.kinds() and name not in (setting, f"LMCACHE_{setting}"):
+            yield at("unknown_key", value, name=name, nearest=f"LMCACHE_{setting}")
     off, place = setup.option("no-enable-prefix-caching"), setup.connector_at
     if off:
         yield at("prefix_caching_off", off)

@@ -171,6 +171,40 @@ def test_what_stands_in_dotenv_alone_does_not_reach_a_container() -> None:
     assert "PYTHONHASHSEED" not in server.environment
 
 
+def test_a_service_that_is_built_is_its_dockerfile_with_the_services_own_words_over_it() -> None:
+    image = Source("Dockerfile", DOCKERFILE)
+    built = "services:\n  vllm:\n    build: {context: .}\n    environment: {PYTHONHASHSEED: 7}\n"
+    (server,) = servers(image, Source("compose.yaml", built))
+    assert (server.source, server.line) == ("Dockerfile", 6)
+    assert {name: value.value for name, value in server.environment.items()} == {
+        "PYTHONHASHSEED": "7",
+        "LMCACHE_LOCAL_CPU": "on",
+    }
+    (server,) = servers(image, Source("compose.yaml", f"{built}    command: --model other\n"))
+    assert (server.source, server.options["model"].value) == ("compose.yaml", "other")
+    assert server.versions["lmcache"].value == "0.5.1"
+
+
+def test_ray_serves_engine_arguments_are_a_servers_options() -> None:
+    text = "applications:\n- args:\n    llm_configs:\n    - engine_kwargs: {tensor_parallel_size: 2, port: 9}\n"
+    (server,) = servers(Source("serve.yaml", text))
+    assert (server.number("tensor-parallel-size"), server.line) == (2, 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "other"),
+    [
+        ("compose.yaml", COMPOSE, Source("kv.env", "PYTHON HASH\n")),
+        ("compose.yaml", "services: {vllm: {build: .}}\n", Source("Dockerfile", 'CMD vllm serve "m\n')),
+        ("serve.sh", "source ./more.sh\n", Source("more.sh", 'A="\n')),
+        ("serve.sh", "vllm serve --config c.yaml\n", Source("c.yaml", "a: [\n")),
+    ],
+)
+def test_what_is_wrong_in_a_file_that_another_names_is_placed_in_it(name: str, text: str, other: Source) -> None:
+    with pytest.raises(KvtiersError, match=rf"^{other.name}, line \d: "):
+        report([Source(name, text), other])
+
+
 def test_vllms_own_configuration_file_is_that_of_the_server_which_names_it() -> None:
     config = Source("conf/vllm.yaml", f"kv-transfer-config: '{GOOD_JSON}'\ntensor-parallel-size: 4\nport: 9\n")
     (server,) = servers(Source("serve.sh", "vllm serve m --config /etc/vllm.yaml --port 8"), config)

@@ -122,6 +122,7 @@ CASES: dict[str, list[tuple[str, Facts | None, int]]] = {
         )
     ],
     "unknown_key": [
+        (f"export LM_CACHE_CHUNK_SIZE=256 PYTHONHASHSEED=0\n{SERVE}", None, 1),
         (f"{HASH}max_local_disc_size: 5\n", None, 2),
         (f"{HASH}enable_xpyd: true\n", None, 2),
         (f"export LMCACHE_PRE_CACHING_HASH_ALGORITHM=sha256\nexport LMCACHE_CHUNKSIZE=256\n{SERVE}", None, 2),
