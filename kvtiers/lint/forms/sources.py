@@ -126,6 +126,9 @@ def _document(source: Source, node: Node, caller: Caller) -> str:
     for name in [unread[key] for key in (*node.fields, node.at("kind").text) if key in unread]:
         raise KvtiersError(f"line {node.line}: {name} is not read: give the vLLM command and its variables")
     if {"apiVersion", "kind"} <= set(node.fields):
+        serve = node.at("spec", "serveConfigV2")  # a RayService's
+        for inner in documents(serve.text, serve.line)[:1]:
+            _document(source, inner, caller)
         if not note_config_map(source, node, caller.inputs):
             read_object(node, caller)
         return "kubernetes"
@@ -176,10 +179,10 @@ def _settings(source: Source, node: Node, caller: Caller) -> str:
 
 
 def _like_settings(source: Source, keys: list[str], given: Given) -> bool:
-    """Is it called lmcache, or told to a server; or are two keys LMCache's, or all? chunk_size may be anybody's."""
+    """Is it called lmcache, or told to a server; or are keys LMCache's? chunk_size alone may be anybody's."""
     names, own = {*known.kinds(), *known.renamed()}, last_part(source.name)
     told = [one.environment["LMCACHE_CONFIG_FILE"] for one in given.servers if "LMCACHE_CONFIG_FILE" in one.environment]
     if own.lower().startswith("lmcache") or own in [last_part(str(value.value)) for value in told]:
         return True
     ours = sum(bool(difflib.get_close_matches(key, names, n=1, cutoff=_MISSPELT)) for key in keys)
-    return ours > 1 or ours == len(keys) > 0
+    return len(keys) / 4 <= ours > 1 or ours == len(keys) > 0

@@ -241,6 +241,9 @@ def test_each_server_reads_the_settings_file_it_is_told_of() -> None:
         f'K=$(cat <<EOF\n{GOOD_JSON}\nEOF\n)\nvllm serve m -tp 2 --kv-transfer-config "$K"',
         f"read -r -d '' K <<'EOF'\n{GOOD_JSON}\nEOF\nvllm serve m -tp 2 --kv-transfer-config \"$K\"",
         f"ssh gpu1 \"cd /srv && vllm serve m -tp 2 --kv-transfer-config '{ESCAPED}'\"",
+        f"srun --gres=gpu:2 bash -lc \"vllm serve m -tp 2 --kv-transfer-config '{ESCAPED}'\"",
+        f"N=2\nssh gpu1 -p 22 <<EOF\nvllm serve m -tp $N --kv-transfer-config '{GOOD_JSON}'\nEOF",
+        f"cat <<'EOF' | sudo bash -s\nvllm serve m -tp 2 --kv-transfer-config '{GOOD_JSON}'\nEOF",
         f"tmux new-session -d -s v \"vllm serve m -tp 2 --kv-transfer-config '{ESCAPED}'\"",
         f"N=2\ncat <<EOF | tee -a vllm.yaml\ntensor-parallel-size: $N\nkv-transfer-config: '{GOOD_JSON}'\nEOF\n"
         "vllm serve m --config vllm.yaml",
@@ -278,6 +281,8 @@ def test_what_stays_unseen_is_named_and_makes_no_error(script: str, unseen: list
         ("Makefile", "serve:\n\tvllm serve m\n", "a Makefile"),
         ("serve.ps1", "vllm serve m\n", "PowerShell"),
         ("paste", "from vllm import LLM\n", "Python"),
+        ("supervisord.conf", "[program:vllm]\ncommand=vllm serve m\n", "supervisor's configuration"),
+        ("kustomization.yaml", "kind: Kustomization\nresources: [a.yaml]\n", "a kustomization"),
         ("paste", '# ours\nresource "x" "y" {\n', "HCL"),
     ],
 )
