@@ -65,11 +65,8 @@ def _options(config: Node) -> list[Word]:
 
 
 def _container(model: Node, caller: Caller) -> Container:
-    memory, storage, ranks = (
-        model.at("limitMemory"),
-        model.at("pvcStorage"),
-        model.at("vllmConfig", "tensorParallelSize"),
-    )
+    memory, storage = model.at("limitMemory"), model.at("pvcStorage")
+    ranks = model.at("vllmConfig", "tensorParallelSize")
     gib, shm = kubernetes_gib(memory.value), kubernetes_gib(model.at("shmSize").value) or _SHM_GIB
     volumes = {"/data": kubernetes_gib(storage.value)} if storage is not NOTHING else {}
     return Container(

@@ -29,11 +29,7 @@ def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
         if mode and mode.value == "none":
             yield at("mamba_cache_mode", mode)
     for setup in inside:
-        where, unread = setup.connector_at, [key for key in setup.extra if key.startswith("lmcache.mp.")]
-        for server in given.lmcache_servers if where and not engines else []:
-            yield at("mp_server_beside_in_process", where or server, server=server.place)
-        if where and unread:
-            yield at("mp_keys_unread", where, names=", ".join(unread))
+        yield from _never_talk(setup, given.lmcache_servers if not engines else [])
     for server in given.lmcache_servers:
         yield from _arguments(server)
         yield from _l2(server)
@@ -46,10 +42,20 @@ def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
             if given.platform != "cpu" and not _shares_ipc(setup, server):
                 yield at("mp_ipc", setup.server, server=server.place)
             # What lies in one directory is one cache, whichever server reads it.
-            for place in {server.place, *(path for _, path in directories(server))}:
-                shared.setdefault(place, []).append(setup)
+            for cache in {server.place, *(path for _, path in directories(server))}:
+                shared.setdefault(cache, []).append(setup)
     for using in shared.values():
         yield from _mixed(using)
+
+
+def _never_talk(setup: Setup, servers: Sequence[Process]) -> Iterator[Finding]:
+    place, unread = setup.connector_at, [key for key in setup.extra if key.startswith("lmcache.mp.")]
+    if place is None:
+        return
+    for server in servers:
+        yield at("mp_server_beside_in_process", place, server=server.place)
+    if unread:
+        yield at("mp_keys_unread", place, names=", ".join(unread))
 
 
 def _arguments(server: Process) -> Iterator[Finding]:

@@ -16,8 +16,10 @@ def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
     """Findings about each server's OffloadingConnector."""
     for setup in setups:
         place = setup.connector_at
-        for connector in setup.connectors if place and setup.connector_error is None else ():
-            if place and connector.get("kv_connector") == "OffloadingConnector":
+        if place is None or setup.connector_error is not None:
+            continue
+        for connector in setup.connectors:
+            if connector.get("kv_connector") == "OffloadingConnector":
                 for finding in _spec(extra_of(connector), place):
                     yield replace(finding, certain=finding.certain and setup.knows("vllm"))
 
