@@ -74,6 +74,11 @@ def server_options() -> frozenset[str]:
     return frozenset(_tables()["server"]["options"])
 
 
+def mp_keys() -> frozenset[str]:
+    """What LMCacheMPConnector reads behind ``lmcache.mp.`` in kv_connector_extra_config."""
+    return frozenset(_tables()["mp"]["keys"])
+
+
 def nearest(name: str, candidates: Iterable[str]) -> str:
     """The known name most like ``name``; empty where none is."""
     return next(iter(difflib.get_close_matches(name, sorted(candidates), n=1, cutoff=0.6)), "")

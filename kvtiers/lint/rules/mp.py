@@ -13,6 +13,11 @@ from kvtiers.settings import known
 _RECURRENT = re.compile(
     r"Qwen3[.-](?:Next|5|6)|Nemotron-?H|Jamba|Falcon-?H1|Granite-4|Bamba|Zamba|Mamba|Kimi-Linear", re.I
 )
+_HYBRID = {
+    "LMCacheMPConnector": "hybrid_mp",
+    "LMCacheConnectorV1": "hybrid_in_process",
+}
+_FAMILIES = ("lazy_offload_", "autostart.")  # keys of parts of LMCache's connector
 _ANY = "?"  # a version that is not seen
 _LOCAL = ("localhost", "127.0.0.1")
 _PORT = 5555  # LMCache's
@@ -22,9 +27,10 @@ def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
     """Findings about servers and the engines that are to use them."""
     engines = [setup for setup in setups if "LMCacheMPConnector" in setup.connector_names]
     inside = [setup for setup in setups if "LMCacheConnectorV1" in setup.connector_names]
-    for setup in [*engines, *inside]:
+    for setup in setups:
         yield from _hybrid(setup)
     for setup in engines:
+        yield from _keys(setup)
         mode = setup.option("mamba-cache-mode")
         if mode and mode.value == "none":
             yield at("mamba_cache_mode", mode)
@@ -34,18 +40,25 @@ def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
         yield from _arguments(server)
         yield from _l2(server)
     shared: dict[str, list[Setup]] = {}
+    users: dict[str, tuple[Process, list[Setup]]] = {}
     for setup in engines:
         wanted, servers = str(setup.extra.get("lmcache.mp.port", _PORT)), given.lmcache_servers
         told = [one for one in servers if len(servers) == 1 or str(one.number("port") or _PORT) == wanted]
         for server in told[:1]:
             yield from _pair(setup, server)
-            if given.platform != "cpu" and not _shares_ipc(setup, server):
-                yield at("mp_ipc", setup.server, server=server.place)
+            if given.platform != "cpu":
+                yield from _ipc(setup, server)
+            users.setdefault(server.place, (server, []))[1].append(setup)
             # What lies in one directory is one cache, whichever server reads it.
             for cache in {server.place, *(path for _, path in directories(server))}:
                 shared.setdefault(cache, []).append(setup)
-    for using in shared.values():
+    for server, using in users.values():
+        yield from _workers(server, [setup.workers for setup in using])
+    for cache, using in shared.items():
         yield from _mixed(using)
+        models = sorted({_said(setup.option("model")) or _ANY for setup in using})
+        if cache not in users and len(models) > 1:
+            yield at("mp_l2_shared", using[0].server, certain=False, path=cache, models=", ".join(models))
 
 
 def _never_talk(setup: Setup, servers: Sequence[Process]) -> Iterator[Finding]:
@@ -115,12 +128,27 @@ def _pair(setup: Setup, server: Process) -> Iterator[Finding]:
     local = host in _LOCAL and "$" not in str(wanted) and "lmcache.mp.server_urls" not in extra
     if place and local and _known(server, "port") and str(wanted) != str(port):
         yield at("mp_port", place, wanted=wanted, port=port)
+
+
+def _workers(server: Process, ranks: Sequence[int]) -> Iterator[Finding]:
+    """Too few for one engine's ranks, which all have to hit; or for those of several, which may only wait."""
     names = ("max-gpu-workers", "max-workers")
     option = next((server.options[name] for name in names if name in server.options), None)
     workers = server.number("max-gpu-workers") or server.number("max-workers") or 1
-    if setup.workers > workers and _known(server, *names):
-        values = {"workers": workers, "ranks": setup.workers}
-        yield Finding("mp_workers", server.source, (option or server).line, values)
+    needed = max(ranks) if max(ranks) > workers else sum(ranks)
+    if needed > workers and _known(server, *names):
+        values = {"workers": workers, "ranks": needed}
+        yield Finding("mp_workers", server.source, (option or server).line, values, certain=max(ranks) > workers)
+
+
+def _keys(setup: Setup) -> Iterator[Finding]:
+    """Keys of the connector that no one reads."""
+    for key in setup.extra if setup.connector_at else ():
+        name = key.removeprefix("lmcache.mp.")
+        if setup.connector_at and name != key and not name.startswith(_FAMILIES) and name not in known.mp_keys():
+            near = known.nearest(name, known.mp_keys())
+            nearest = f"lmcache.mp.{near}" if near else "-"
+            yield at("unknown_mp_key", setup.connector_at, bool(near), name=key, nearest=nearest)
 
 
 def _known(process: Process, *names: str) -> bool:
@@ -130,23 +158,26 @@ def _known(process: Process, *names: str) -> bool:
 def _hybrid(setup: Setup) -> Iterator[Finding]:
     """Models with recurrent layers: told by their config, or only guessed by their name."""
     place, model, known_hybrid = setup.connector_at, setup.option("model"), setup.facts.recurrent
-    if place is None or known_hybrid is False:
+    rule = next((rule for name, rule in _HYBRID.items() if name in setup.connector_names), None)
+    if place is None or rule is None or known_hybrid is False:
         return
     if known_hybrid or (model and _RECURRENT.search(str(model.value))):
-        rule = "hybrid_mp" if "LMCacheMPConnector" in setup.connector_names else "hybrid_in_process"
         yield at(rule, place, bool(known_hybrid), model=str(model.value) if model else "-")
 
 
-def _shares_ipc(setup: Setup, server: Process) -> bool:
+def _ipc(setup: Setup, server: Process) -> Iterator[Finding]:
     """CUDA IPC needs one IPC namespace and one /dev/shm, unless both sides are told that there is none."""
     one, other = setup.server.container, server.container
-    isolated = setup.extra.get("lmcache.mp.isolated_ipc") and "isolated-ipc" in server.options
-    mode = server.options.get("supported-transfer-mode")
-    if isolated or (mode and "engine_driven" in str(mode.value)):
-        return True
-    if one is None or other is None:  # of one alone nobody can tell
-        return True
-    return one.group == other.group or (one.host_ipc and other.host_ipc)
+    told, mode = server.options.get("isolated-ipc"), server.options.get("supported-transfer-mode")
+    isolated = bool(setup.extra.get("lmcache.mp.isolated_ipc"))
+    if (mode and "engine_driven" in str(mode.value)) or setup.connector_at is None or not setup.connector_at.literal:
+        return
+    if isolated != bool(told) and _known(server):
+        yield at("mp_isolated_one_side", told or setup.connector_at, server=server.place)
+    elif isolated or one is None or other is None:  # of one alone nobody can tell
+        return
+    elif one.group != other.group and not (one.host_ipc and other.host_ipc):
+        yield at("mp_ipc", setup.server, server=server.place)
 
 
 def _mixed(engines: Sequence[Setup]) -> Iterator[Finding]:
