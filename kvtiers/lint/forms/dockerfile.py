@@ -36,7 +36,7 @@ def read_image(source: Source, caller: Caller) -> tuple[list[Word], list[Word]]:
                 caller.image_serves = is_server(rest.split(" ")[0])
                 entrypoint, command, caller.environment = [], [], {}
             case "ENV":
-                for variable, value in _variables(rest, line, caller):
+                for variable, value in dict(_variables(rest, line, caller)).items():
                     if f"${variable}" not in source.text and f"${{{variable}" not in source.text:  # its own
                         caller.environment[variable] = value
             case "ENTRYPOINT":
