@@ -204,7 +204,11 @@ CASES: dict[str, list[tuple[str, Facts | None, int]]] = {
     "mp_required": [("lmcache server --l1-size-gb 20", None, 1)],
     "unknown_server_option": [(f"{MP} --l1_sizes-gb 3", None, 1), (f"{MP} --max-worker-count 3", None, 1)],
     "mp_port": [(f"{MP} --port 6555 &\n{SERVE_MP}", None, 2)],
-    "mp_workers": [(f"{MP} &\n{SERVE_MP} -tp 2", None, 1), (f"{MP} --max-workers 2 &\n{SERVE_MP} -tp=4", None, 1)],
+    "mp_workers": [
+        (f"{MP} &\n{SERVE_MP} &\n{SERVE_MP} --port 2", None, 1),
+        (f"{MP} &\n{SERVE_MP} -tp 2", None, 1),
+        (f"{MP} --max-workers 2 &\n{SERVE_MP} -tp=4", None, 1),
+    ],
     "hybrid_in_process": [
         (SERVE, Facts(recurrent=True), 1),
         (SERVE.replace("Qwen3-8B", "Qwen3-Next-80B-A3B-Instruct"), None, 1),
