@@ -31,8 +31,8 @@ _CONCERNS = re.compile(
     r"\bvllm serve\b|lmcache server|vllm\.entrypoints|dynamo\.vllm|(?:from|import) vllm\b|KVTransferConfig"
 )
 _FORMS = (
-    "it reads shell, .env, docker run, compose, Kubernetes (KServe, LWS, Dynamo), Ray Serve, vLLM production-stack's "
-    "values, Dockerfile, systemd, vLLM's config.yaml and lmcache.yaml"
+    "it reads shell, .env, docker run, compose, Kubernetes (KServe, LWS, Dynamo), Ray Serve, values of vLLM "
+    "production-stack and llm-d, Dockerfile, systemd, Quadlet, vLLM's config.yaml and lmcache.yaml"
 )
 Number = TypeVar("Number", int, float)
 
