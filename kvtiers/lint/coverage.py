@@ -98,7 +98,8 @@ def _unseen(every: list[Setup], given: Given) -> Iterator[Message]:
         for name, value in {**setup.settings, **setup.server.options}.items():
             if not value.literal and (name in setup.settings or name in _DECIDING):
                 yield _message("variable", name=name, place=f"{value.source}:{value.line}")
-        if "LMCacheMPConnector" in setup.connector_names and not given.lmcache_servers:
+        started = given.lmcache_servers or setup.extra.get("lmcache.mp.autostart")
+        if "LMCacheMPConnector" in setup.connector_names and not started:
             yield _message("no_server")
     for server in given.lmcache_servers:
         yield from map(_not_given, server.unseen)

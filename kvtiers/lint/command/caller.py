@@ -156,7 +156,7 @@ def placed(source: Source) -> Iterator[None]:
     try:
         yield
     except KvtiersError as error:
-        raise KvtiersError(f"{source.name}, {error}" if str(error).startswith("line ") else str(error)) from None
+        raise type(error)(f"{source.name}, {error}" if str(error).startswith("line ") else str(error)) from None
     except RecursionError:
         why = "what begins there is nested too deeply"
         raise KvtiersError(f"{source.name}, line {source.first_line}: {why}") from None

@@ -43,7 +43,7 @@ def _note_documents(command: Command, caller: Caller) -> list[Word]:
     texts = [word.text for word in command.words]
     to_tee = texts[-1] if "tee" in texts else ""
     target = next((expand_value(word, caller).text for word in command.redirects), "") or to_tee
-    target = "kubectl.yaml" if "kubectl" in texts[:2] else target
+    target = next((f"{name}.yaml" for name in ("kubectl", "compose") if name in texts[:2]), target)
     documents = [*caller.piped]
     for document in command.documents:
         filled = document.text if document.literal else here_document(document.text, caller)

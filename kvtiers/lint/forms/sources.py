@@ -26,6 +26,10 @@ _MISSPELT = 0.85  # of a name's letters in common: max_local_disc_size
 _REFERS = re.compile(r"^(?:services|apiVersion|servingEngineSpec):", re.MULTILINE)
 
 
+class _ForeignError(KvtiersError):
+    """A text that can be read, and is about something else."""
+
+
 def read_sources(sources: Sequence[Source]) -> Given:
     """All inputs as one deployment.
 
@@ -51,9 +55,9 @@ def read_sources(sources: Sequence[Source]) -> Given:
             try:
                 _read(source, kind_of(source), Caller(source.name, inputs, given))
             except KvtiersError as error:
-                if source.name not in inputs.of_maps:  # which may be about anything
+                if source.name not in inputs.of_maps and not isinstance(error, _ForeignError):
                     raise
-                given.skipped.append((source.name, str(error)))
+                given.skipped.append((source.name, str(error).removeprefix(f"{source.name}, ")))
     listed = {name for name, _ in given.read}
     given.read += [(source.name, kinds[source.name]) for source in sources if source.name not in listed]
     return given
@@ -112,7 +116,7 @@ def _read_yaml(source: Source, caller: Caller) -> str:
             if isinstance(node.value, dict):
                 kinds.append(_document(source, node, caller))
             elif node.value is not None:
-                raise KvtiersError(f"line {node.line}: neither settings (name: value) nor services")
+                raise _ForeignError(f"line {node.line}: neither settings (name: value) nor services")
         except KvtiersError as error:
             refused.append(error)
     if refused and not kinds:
@@ -124,7 +128,7 @@ def _read_yaml(source: Source, caller: Caller) -> str:
 def _document(source: Source, node: Node, caller: Caller) -> str:
     unread = read_table("lint/names.toml")["unread"]
     for name in [unread[key] for key in (*node.fields, node.at("kind").text) if key in unread]:
-        raise KvtiersError(f"line {node.line}: {name} is not read: give the vLLM command and its variables")
+        raise _ForeignError(f"line {node.line}: {name} is not read: give the vLLM command and its variables")
     if {"apiVersion", "kind"} <= set(node.fields):
         serve = node.at("spec", "serveConfigV2")  # a RayService's
         for inner in documents(serve.text, serve.line)[:1]:
@@ -172,7 +176,7 @@ def _settings(source: Source, node: Node, caller: Caller) -> str:
         values = {str(key): Value(one.plain(), source.name, one.key_line) for key, one in node.fields.items()}
         given.files[source.name] = values
         return "lmcache"
-    raise KvtiersError(
+    raise _ForeignError(
         f"line {node.line}: neither LMCache's or vLLM's settings, nor services of compose, nor Kubernetes, nor "
         "vLLM production-stack's values: of another chart give what helm template renders"
     )

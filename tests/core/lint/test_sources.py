@@ -63,6 +63,19 @@ def test_yaml_about_something_else_is_refused_not_judged(text: str) -> None:
         lint([Source("values.yaml", text)])
 
 
+def test_what_a_script_writes_about_something_else_does_not_take_the_script_along() -> None:
+    text = f"cat > prometheus.yml <<EOF\nglobal: {{}}\nscrape_configs: []\nEOF\n{SERVE} --no-enable-prefix-caching\n"
+    checked = report([Source("up.sh", text)])
+    assert [one.id for one in checked.findings if one.certain] == ["prefix_caching_off"]
+    assert [name for name, _ in checked.given.skipped] == ["up.sh (prometheus.yml)"]
+
+
+def test_compose_may_be_handed_its_file() -> None:
+    assert ids(f"docker compose -f - up <<EOF\n{COMPOSE.replace('CPU: true', 'CPU: oui')}\nEOF\n", "up.sh") == [
+        "bool_reads_false"
+    ]
+
+
 @pytest.mark.parametrize("name", ["lmcache-prod.yaml", "conf/kv.yaml"])
 def test_a_file_of_lmcaches_is_known_by_its_name_or_by_who_names_it(name: str) -> None:
     script = Source("serve.sh", f"export PYTHONHASHSEED=0 LMCACHE_CONFIG_FILE=/etc/{name}\n{SERVE}")
