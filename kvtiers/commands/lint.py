@@ -114,8 +114,8 @@ def _sources(names: Sequence[str]) -> tuple[list[Source], list[tuple[str, str]],
 
 def _refused(text: Source, texts: Sequence[Source]) -> str:
     """Why it can be read neither with those that name it nor by itself; empty where it can."""
-    why = ""
-    for others in ([one for one in texts if one is not text and last_part(text.name) in one.text], []):
+    why, named_by = "", [one for one in texts if one is not text and last_part(text.name) in one.text]
+    for others in (named_by, [])[not named_by :]:
         try:
             read_sources([*others, text])
             return ""

@@ -100,7 +100,7 @@ def kind_of(source: Source) -> str:
 def _said(text: str) -> Iterator[tuple[int, str]]:
     """Lines that say something, with their numbers: neither empty nor a comment."""
     for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip() and not line.strip().startswith("#"):
+        if line.strip() and not line.strip().startswith(("#", ";")):
             yield number, line.strip()
 
 
@@ -185,8 +185,9 @@ def _settings(source: Source, node: Node, caller: Caller) -> str:
 def _like_settings(source: Source, keys: list[str], given: Given) -> bool:
     """Is it called lmcache, or told to a server; or are keys LMCache's? chunk_size alone may be anybody's."""
     names, own = {*known.kinds(), *known.renamed()}, last_part(source.name)
-    told = [one.environment["LMCACHE_CONFIG_FILE"] for one in given.servers if "LMCACHE_CONFIG_FILE" in one.environment]
-    if own.lower().startswith("lmcache") or own in [last_part(str(value.value)) for value in told]:
+    places = [given.environment, *(one.environment for one in given.servers)]
+    told = [last_part(str(one["LMCACHE_CONFIG_FILE"].value)) for one in places if "LMCACHE_CONFIG_FILE" in one]
+    if own.lower().startswith("lmcache") or own in told:
         return True
     ours = sum(bool(difflib.get_close_matches(key, names, n=1, cutoff=_MISSPELT)) for key in keys)
     return len(keys) / 4 <= ours > 1 or ours == len(keys) > 0

@@ -13,10 +13,6 @@ from kvtiers.settings import known
 _RECURRENT = re.compile(
     r"Qwen3[.-](?:Next|5|6)|Nemotron-?H|Jamba|Falcon-?H1|Granite-4|Bamba|Zamba|Mamba|Kimi-Linear", re.I
 )
-_HYBRID = {
-    "LMCacheMPConnector": "hybrid_mp",
-    "LMCacheConnectorV1": "hybrid_in_process",
-}
 _FAMILIES = ("lazy_offload_", "autostart.")  # keys of parts of LMCache's connector
 _ANY = "?"  # a version that is not seen
 _LOCAL = ("localhost", "127.0.0.1")
@@ -27,7 +23,7 @@ def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
     """Findings about servers and the engines that are to use them."""
     engines = [setup for setup in setups if "LMCacheMPConnector" in setup.connector_names]
     inside = [setup for setup in setups if "LMCacheConnectorV1" in setup.connector_names]
-    for setup in setups:
+    for setup in [*engines, *inside]:
         yield from _hybrid(setup)
     for setup in engines:
         yield from _keys(setup)
@@ -158,26 +154,25 @@ def _known(process: Process, *names: str) -> bool:
 def _hybrid(setup: Setup) -> Iterator[Finding]:
     """Models with recurrent layers: told by their config, or only guessed by their name."""
     place, model, known_hybrid = setup.connector_at, setup.option("model"), setup.facts.recurrent
-    rule = next((rule for name, rule in _HYBRID.items() if name in setup.connector_names), None)
-    if place is None or rule is None or known_hybrid is False:
+    if place is None or known_hybrid is False:
         return
     if known_hybrid or (model and _RECURRENT.search(str(model.value))):
+        rule = "hybrid_mp" if "LMCacheMPConnector" in setup.connector_names else "hybrid_in_process"
         yield at(rule, place, bool(known_hybrid), model=str(model.value) if model else "-")
 
 
 def _ipc(setup: Setup, server: Process) -> Iterator[Finding]:
     """CUDA IPC needs one IPC namespace and one /dev/shm, unless both sides are told that there is none."""
-    one, other = setup.server.container, server.container
+    one, other, place = setup.server.container, server.container, setup.connector_at
     told, mode = server.options.get("isolated-ipc"), server.options.get("supported-transfer-mode")
     isolated = bool(setup.extra.get("lmcache.mp.isolated_ipc"))
-    if (mode and "engine_driven" in str(mode.value)) or setup.connector_at is None or not setup.connector_at.literal:
+    if mode and "engine_driven" in str(mode.value):
         return
-    if isolated != bool(told) and _known(server):
-        yield at("mp_isolated_one_side", told or setup.connector_at, server=server.place)
-    elif isolated or one is None or other is None:  # of one alone nobody can tell
-        return
-    elif one.group != other.group and not (one.host_ipc and other.host_ipc):
-        yield at("mp_ipc", setup.server, server=server.place)
+    if isolated != bool(told):
+        if _known(server) and (place is None or place.literal):
+            yield at("mp_isolated_one_side", told or place or server, server=server.place)
+    elif not isolated and one and other and one.group != other.group and not (one.host_ipc and other.host_ipc):
+        yield at("mp_ipc", setup.server, server=server.place)  # of one alone nobody can tell
 
 
 def _mixed(engines: Sequence[Setup]) -> Iterator[Finding]:

@@ -281,7 +281,7 @@ def test_what_stays_unseen_is_named_and_makes_no_error(script: str, unseen: list
         ("Makefile", "serve:\n\tvllm serve m\n", "a Makefile"),
         ("serve.ps1", "vllm serve m\n", "PowerShell"),
         ("paste", "from vllm import LLM\n", "Python"),
-        ("supervisord.conf", "[program:vllm]\ncommand=vllm serve m\n", "supervisor's configuration"),
+        ("paste", "; ours\n[program:vllm]\ncommand=vllm serve m\n", "supervisor's configuration"),
         ("kustomization.yaml", "kind: Kustomization\nresources: [a.yaml]\n", "a kustomization"),
         ("paste", '# ours\nresource "x" "y" {\n', "HCL"),
     ],
