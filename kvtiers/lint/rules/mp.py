@@ -144,7 +144,9 @@ def _keys(setup: Setup) -> Iterator[Finding]:
         if setup.connector_at and name != key and not name.startswith(_FAMILIES) and name not in known.mp_keys():
             near = known.nearest(name, known.mp_keys())
             nearest = f"lmcache.mp.{near}" if near else "-"
-            yield at("unknown_mp_key", setup.connector_at, bool(near), name=key, nearest=nearest)
+            yield at(
+                "unknown_mp_key", setup.connector_at, bool(near) and setup.knows("lmcache"), name=key, nearest=nearest
+            )
 
 
 def _known(process: Process, *names: str) -> bool:
