@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kvtiers.errors import KvtiersError
 from kvtiers.lint.findings import said
 from kvtiers.lint.given import Given, Unseen, Value
 from kvtiers.lint.rules.mp import adapters
@@ -10,7 +11,9 @@ from kvtiers.lint.rules.room import offloaded
 from kvtiers.lint.setup import Facts, Setup, setups
 from kvtiers.lint.values import raw_text
 from kvtiers.tables import read_table
+from kvtiers.words import LANGUAGES
 from kvtiers.words.message import Message
+from kvtiers.words.refusals import refusal
 
 PARTS = ("read", "engine", "tier", "version", "unseen", "skipped")
 _DECIDING = ("kv-transfer-config", "kv-offloading-size", "tensor-parallel-size", "pipeline-parallel-size", "config")
@@ -27,7 +30,7 @@ def coverage(given: Given) -> dict[str, list[Message]]:
         "tier": [tier for setup in every for tier in _tiers(setup)],
         "version": [_message("version", **(_UNSEEN | _plain(one.versions))) for one in every if not one.alone],
         "unseen": [*_unseen(every, given)],
-        "skipped": [_message("skipped", name=name, why=why) for name, why in given.skipped],
+        "skipped": [*_skipped(given)],
     }
     for server in given.lmcache_servers:
         told = {"host": "localhost", "port": 5555} | _plain(server.options)
@@ -40,6 +43,13 @@ def coverage(given: Given) -> dict[str, list[Message]]:
 
 def _plain(values: Mapping[str, Value]) -> dict[str, Any]:
     return {name: value.value for name, value in values.items()}
+
+
+def _skipped(given: Given) -> Iterator[Message]:
+    """What was not read, by the reason."""
+    for why in dict.fromkeys(why for _, why in given.skipped):
+        names = ", ".join(name for name, reason in given.skipped if reason == why)
+        yield _message("skipped", name=names, why={one: refusal(KvtiersError(why), one) for one in LANGUAGES})
 
 
 def _below(tier: Mapping[str, Any]) -> Message:
@@ -88,7 +98,8 @@ def _unseen(every: list[Setup], given: Given) -> Iterator[Message]:
         for name, value in {**setup.settings, **setup.server.options}.items():
             if not value.literal and (name in setup.settings or name in _DECIDING):
                 yield _message("variable", name=name, place=f"{value.source}:{value.line}")
-        if "LMCacheMPConnector" in setup.connector_names and not given.lmcache_servers:
+        started = given.lmcache_servers or setup.extra.get("lmcache.mp.autostart")
+        if "LMCacheMPConnector" in setup.connector_names and not started:
             yield _message("no_server")
     for server in given.lmcache_servers:
         yield from map(_not_given, server.unseen)

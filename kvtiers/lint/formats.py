@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from enum import StrEnum
+from string import Formatter
 from typing import Any
 from urllib.parse import quote
 
@@ -71,8 +72,8 @@ def _with_rows(head: str, why: str, fix: str, lesson: str, language: str) -> str
 
 
 def _bare(words: str) -> str:
-    """Words in which no values are filled in."""
-    return words.replace("{{", "{").replace("}}", "}")
+    """Words before any case, which values are left out of."""
+    return "".join(said + ("" if name is None else "…") for said, name, _, _ in Formatter().parse(words))
 
 
 def basis(report: Report, language: str) -> str:

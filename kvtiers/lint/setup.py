@@ -24,6 +24,8 @@ _IN_PROCESS = re.compile(r"LMCache(?!MP)")
 _RANKS = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size")
 _FORMS = {"kv_connector": r"\w*Connector\w*", "kv_role": r"kv_\w+"}
 _EXTRA = "kv_connector_extra_config"
+# vLLM takes 80m or 64G in JSON for a number, decimal in small letters and binary in capitals; not within quotes
+_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|\b(\d+(?:\.\d+)?)([kKmMgGtT])\b')
 _Files: TypeAlias = tuple[Sequence[str], Sequence[Unseen]]  # lmcache.yaml by name; which of it was not given
 
 
@@ -74,7 +76,7 @@ class Setup:
         text, shortcut, self.connector = unquoted(str(option.value)), self.connector, None
         self.quoted = text.startswith("{") and text != str(option.value).strip()
         try:
-            config = read_json(text)
+            config = read_json(_NUMBER.sub(_written_out, text))
         except ValueError as error:
             self.connector_error = str(error).split(":", maxsplit=1)[0] if option.literal else ""
             # name and role out of what is no JSON, so that one fault does not hide another
@@ -159,6 +161,13 @@ class Setup:
     def known_value(self, name: str) -> bool:
         """Is the setting set to something we can see, or surely unset?"""
         return self.settings[name].literal if name in self.settings else not self.unseen
+
+
+def _written_out(number: re.Match[str]) -> str:
+    if not number[1]:
+        return number[0]
+    base = 1000 if number[2].islower() else 1024
+    return str(int(float(number[1]) * base ** (1 + "kmgt".index(number[2].lower()))))
 
 
 def extra_of(connector: Mapping[str, Any]) -> dict[str, Any]:

@@ -91,11 +91,11 @@ def _from_numbers(config: ModelConfig) -> LayerPlan | None:
 def _from_period(config: ModelConfig) -> LayerPlan | None:
     """One attention layer in every so many: Jamba's offset, Qwen3-Next's interval, RecurrentGemma's blocks."""
     layers = range(config.optional("layers") or 0)
-    if (period := _natural(config, "attn_layer_period")) is not None:
+    if (period := _natural(config, "attn_layer_period", 1)) is not None:
         offset = _natural(config, "attn_layer_offset") or 0
         kinds = [FULL if index % period == offset else STATE for index in layers]
         return _plan(config, kinds, config.path("attn_layer_period"), config.path("attn_layer_offset"))
-    if (interval := _natural(config, "full_attention_interval")) is not None:
+    if (interval := _natural(config, "full_attention_interval", 1)) is not None:
         kinds = [STATE if (index + 1) % interval else FULL for index in layers]
         return _plan(config, kinds, config.path("full_attention_interval"))
     for key in ("block_types", "_block_types"):
@@ -179,11 +179,11 @@ def _with_sharing(config: ModelConfig, plan: LayerPlan) -> LayerPlan:
     return LayerPlan(kinds, keys, shares_with)
 
 
-def _natural(config: ModelConfig, key: str) -> int | None:
-    """The whole number, 0 or more, under ``key``; None when there is none."""
+def _natural(config: ModelConfig, key: str, least: int = 0) -> int | None:
+    """The whole number, ``least`` or more, under ``key``; None when there is none."""
     value = config.value(key)
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
-        raise KvtiersError(f"config.json: {config.path(key)} must be a whole number, 0 or more, got {value!r}")
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+        raise KvtiersError(f"config.json: {config.path(key)} must be a whole number, {least} or more, got {value!r}")
     return value
 
 

@@ -33,6 +33,8 @@ l2_adapters = partial(_names, "l2", "adapters")
 """Types of an LMCache server's L2 adapter."""
 server_options = partial(_names, "server", "options")
 """Options of ``lmcache server``, without dashes."""
+mp_keys = partial(_names, "mp", "keys")
+"""What LMCacheMPConnector reads behind ``lmcache.mp.`` in kv_connector_extra_config."""
 
 
 @cache

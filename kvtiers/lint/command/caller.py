@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from kvtiers.errors import KvtiersError
 from kvtiers.lint.command.shell import Word
 from kvtiers.lint.given import Container, Given, Process, Source, Unseen, Value, last_part
+from kvtiers.lint.yaml_nodes import Node
 
 # NVIDIA's tags are dates, of its own builds.
 _TAG = re.compile(r"(?:^|/)(?P<name>vllm-openai|vllm-cpu[\w-]*|vllm):v?(?P<version>[01]\.\d[\w.+]*)")
@@ -20,12 +21,13 @@ _OURS = re.compile(r"LMCACHE_|VLLM_|PYTHONHASHSEED$")
 class Inputs:
     """``texts``: by the last part of their name; ``maps``: ConfigMaps by theirs; ``used``: named by another.
 
-    ``of_maps``: the texts that ConfigMaps hold.
+    ``of_maps``: the texts that ConfigMaps hold; ``beside``: the services and volume claims of pods.
     """
 
     texts: dict[str, Source] = field(default_factory=dict)
     maps: dict[str, dict[str, Value]] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
+    beside: list[Node] = field(default_factory=list)
     of_maps: set[str] = field(default_factory=set)
 
     def add(self, source: Source) -> None:
@@ -154,7 +156,7 @@ def placed(source: Source) -> Iterator[None]:
     try:
         yield
     except KvtiersError as error:
-        raise KvtiersError(f"{source.name}, {error}" if str(error).startswith("line ") else str(error)) from None
+        raise type(error)(f"{source.name}, {error}" if str(error).startswith("line ") else str(error)) from None
     except RecursionError:
         why = "what begins there is nested too deeply"
         raise KvtiersError(f"{source.name}, line {source.first_line}: {why}") from None

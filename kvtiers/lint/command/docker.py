@@ -46,6 +46,8 @@ def docker_run(words: Sequence[Word], caller: Caller) -> tuple[list[Word], Calle
             inside.environment[name] = caller.environment[name]
         elif option == "--env" and name in caller.assigned:
             inside.assigned[name] = caller.assigned[name]
+        elif option == "--env":
+            inside.environment[name] = inside.value("", word.line, literal=False)
     return [*entrypoint, *arguments], inside
 
 

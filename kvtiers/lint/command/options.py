@@ -94,7 +94,8 @@ def _json_or_text(value: Any) -> Any:
 
 def is_vllm_config(node: Node) -> bool:
     """Is a mapping a server's options?"""
-    return bool({*_NAMES["vllm_config"]["marks"]} & {str(key).replace("_", "-") for key in node.fields})
+    names, keys = _NAMES["vllm_config"], {str(key).replace("_", "-") for key in node.fields}
+    return bool({*names["marks"]} & keys) or ("model" in keys and len({*names["beside_model"]} & keys) > 1)
 
 
 def options_in(node: Node, source: str) -> dict[str, Value]:

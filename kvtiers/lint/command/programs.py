@@ -17,15 +17,22 @@ def program(words: Sequence[Word]) -> str:
 
 
 def script_in(words: Sequence[Word]) -> Word | None:
-    """What ``bash -lc SCRIPT`` runs, or ``ssh HOST SCRIPT``, tmux and their like hand to a shell."""
+    """What ``bash -lc SCRIPT`` runs, srun or whatever before it, or ``ssh HOST SCRIPT``, tmux and their like."""
     if program(words) in _HANDS_ON:
         return next((word for word in words[1:] if " " in word.text and _STARTS.search(word.text)), None)
-    for index, word in enumerate(words[1:], start=1) if program(words) in _SHELLS else ():
+    shell = next((index for index in range(len(words)) if program(words[index:]) in _SHELLS), len(words))
+    for index, word in enumerate(words[shell + 1 :], start=shell + 1):
         if re.fullmatch(r"-\w*c\w*", word.text):
             return next((word for word in words[index + 1 :] if not re.match(r"[-+]\w", word.text)), None)
         if not word.text.startswith(("-", "+")) and not words[index - 1].text.endswith("o"):
             return None
     return None
+
+
+def reads_script(words: Sequence[Word], text: str) -> bool:
+    """Does it run ``text``, its standard input, as ``bash <<EOF`` or ``ssh HOST <<EOF`` do?"""
+    plain = [word for word in words if not word.text.startswith("-")]
+    return program(plain[-1:]) in _SHELLS or (program(words) == "ssh" and bool(_STARTS.search(text)))
 
 
 def is_server(image: str) -> bool:

@@ -9,7 +9,7 @@ from kvtiers.lint.command.caller import Caller, placed
 from kvtiers.lint.command.docker import docker_run
 from kvtiers.lint.command.expand import expand, expand_value, here_document
 from kvtiers.lint.command.options import merge_config, read_options, spell_out
-from kvtiers.lint.command.programs import is_server, script_in, server_start
+from kvtiers.lint.command.programs import is_server, reads_script, script_in, server_start
 from kvtiers.lint.command.shell import Command, Word, commands_in
 from kvtiers.lint.given import Process, Source, Value
 from kvtiers.settings import known
@@ -38,12 +38,12 @@ def _read(text: str, line: int, caller: Caller) -> list[Process]:
     return [process for command in commands_in(text, line) for process in _step(command, caller)]
 
 
-def _note_documents(command: Command, caller: Caller) -> None:
-    """Files that a script writes from here-documents, or hands to kubectl: from here on they are there."""
+def _note_documents(command: Command, caller: Caller) -> list[Word]:
+    """A command's here-documents. Files that a script writes from them, or hands to kubectl, are there from now on."""
     texts = [word.text for word in command.words]
     to_tee = texts[-1] if "tee" in texts else ""
     target = next((expand_value(word, caller).text for word in command.redirects), "") or to_tee
-    target = "kubectl.yaml" if "kubectl" in texts[:2] else target
+    target = next((f"{name}.yaml" for name in ("kubectl", "compose") if name in texts[:2]), target)
     documents = [*caller.piped]
     for document in command.documents:
         filled = document.text if document.literal else here_document(document.text, caller)
@@ -51,11 +51,12 @@ def _note_documents(command: Command, caller: Caller) -> None:
     caller.piped = documents if command.piped and not target else []
     for text, line in documents if target.endswith(_WRITTEN) else ():
         caller.inputs.add(Source(f"{caller.source} ({target})", text, line))
+    return [Word(text, line) for text, line in documents]
 
 
 def _step(command: Command, caller: Caller) -> list[Process]:
     """The servers that a command starts."""
-    _note_documents(command, caller)
+    documents = _note_documents(command, caller)
     words = [*dropwhile(lambda word: word.text in _KEYWORDS, command.words)]
     first, rest = words[0].text if words else "", words[1:]
     if first in _EXPORTING:
@@ -72,7 +73,7 @@ def _step(command: Command, caller: Caller) -> list[Process]:
     elif first in ("eval", "source", "."):
         return _read_inner(first, rest, caller)
     else:
-        return run_command(_expanded(words, caller), caller, command.broken)
+        return run_command(_expanded(words, caller), caller, command.broken, next(iter(documents), None))
     return []
 
 
@@ -122,8 +123,13 @@ def _read_inner(name: str, words: Sequence[Word], caller: Caller) -> list[Proces
     return []
 
 
-def run_command(words: Sequence[Word], caller: Caller, broken: Sequence[tuple[int, str]] = ()) -> list[Process]:
-    """What one command starts: a server, a shell or container that does, or nothing, but versions that it installs."""
+def run_command(
+    words: Sequence[Word], caller: Caller, broken: Sequence[tuple[int, str]] = (), document: Word | None = None
+) -> list[Process]:
+    """What one command starts: a server, a shell or container that does, or nothing, but versions that it installs.
+
+    ``document``: its standard input, where that is known.
+    """
     for word in words:
         caller.note_versions(word.text, word.line)
     words, environment = _prefix(words, caller)
@@ -131,6 +137,8 @@ def run_command(words: Sequence[Word], caller: Caller, broken: Sequence[tuple[in
     container = docker_run(words, caller)
     if container:
         return run_command(*container, broken)
+    if document and reads_script(words, document.text):
+        return _read(document.text, document.line, caller)
     script = script_in(words)
     if script is None:
         return _start(words, caller, broken)

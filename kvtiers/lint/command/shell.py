@@ -16,6 +16,8 @@ _LINE = re.compile(r"[^\n]*\n?")
 _ARRAY = re.compile(r"[A-Za-z_]\w*\+?=")
 _PLAIN = re.compile(r"[^\s\\$\"'`;&|()<>]+")
 _PLAIN_IN_QUOTES = re.compile(r"[^\\$\"`]+")
+_PLAIN_INSIDE = re.compile(r"[^\\$\"'`]+")  # of ${…}
+_DEFAULT = re.compile(r"(\{\w+:?[-=+?])(.*)\}", re.DOTALL)
 _NAME = re.compile(r"\w+|[@*#?!-]")
 _QUOTED = {
     "'": re.compile(r"([^']*)'"),
@@ -204,7 +206,10 @@ class _Lexer:
             if following == '"':
                 return self._double_quoted()
             return [Part(re.sub(r"\\.", lambda match: _ESCAPES.get(match[0], match[0]), self._until("$'")))]
-        name = self._nested() if following in ("(", "{") else self._take(_NAME)
+        name = self._nested(quoted) if following in ("(", "{") else self._take(_NAME)
+        default = _DEFAULT.fullmatch(name)
+        if default:
+            name = f"{default[1]}{_Lexer(default[2], self._line, newline_ends=False).unquoted(quoted)}}}"
         return [Part(f"${name}", True, not quoted)] if name else [Part("$")]
 
     def _double_quoted(self) -> list[Part]:
@@ -231,16 +236,25 @@ class _Lexer:
         self._at = match.end()
         return match[1]
 
-    def _nested(self) -> str:
-        """Up to the bracket that closes the one here, brackets in quotes not counted."""
+    def unquoted(self, quoted: bool) -> str:
+        """The whole text, as the default in ${NAME:-…}, without its quotes."""
+        parts: list[Part] = []
+        while self._here:
+            plain = self._take(_PLAIN_INSIDE)
+            parts += [Part(plain)] if plain else self._piece(quoted)
+        return _text(parts)
+
+    def _nested(self, quoted: bool) -> str:
+        """Up to the bracket that closes the one here, brackets in quotes not counted; of braces only ${ opens."""
         start, depth, opening = self._at, 0, self._here
         closing = ")" if opening == "(" else "}"
         while here := self._here:
-            depth += {opening: 1, closing: -1}.get(here, 0)
+            opens = here == opening and (here == "(" or self._text[self._at - 1] == "$")
+            depth += opens - (here == closing)
             self._at += 2 if here == "\\" else 1
             if depth == 0:
                 break
-            if here == "'" and self._text.find("'", self._at) >= 0:
+            if here == "'" and not (quoted and opening == "{") and self._text.find("'", self._at) >= 0:
                 self._until("'")
             elif here == '"':
                 self._double_quoted()

@@ -13,8 +13,13 @@ from kvtiers.lint.given import Container, Source, Value
 from kvtiers.lint.yaml_nodes import Node
 
 
-def read_service(name: str, service: Node, caller: Caller) -> None:
-    """Add the server that a service runs."""
+def read_service(name: str, service: Node, services: Node, caller: Caller) -> None:
+    """Add the server that a service runs, itself or by what it extends."""
+    line, parts = service.line, _extended(service, services, caller)
+    service = Node({key: node for part in parts for key, node in part.fields.items()}, line)
+    for key in ("volumes", "tmpfs", "ports"):
+        held = [part.at(key) for part in parts if part.at(key).value]
+        service.value[key] = Node([item for node in held for item in node.items or [node]], line)
     caller.container = _container(name, service, caller)
     entrypoint, command = (_words(service.at(key), caller) for key in ("entrypoint", "command"))
     build = service.at("build")
@@ -27,11 +32,24 @@ def read_service(name: str, service: Node, caller: Caller) -> None:
         if not (entrypoint or command):
             caller.source, command = file.name, own_command
         entrypoint = entrypoint or own_entrypoint
-    _variables(service, caller)
+    for part in parts:
+        _variables(part, caller)
     image = _filled(service.at("image").text, service.at("image").line, caller)
     caller.note_versions(image.text, image.line)
     with placed(Source(caller.source, "")):
-        run_container(caller, image.text or (file.name if file else ""), service.line, entrypoint, command)
+        run_container(caller, image.text or (file.name if file else name), line, entrypoint, command)
+
+
+def _extended(service: Node, services: Node, caller: Caller) -> list[Node]:
+    """It and the services it extends, the outermost first. Of another file's only the name is known."""
+    extends = service.at("extends")
+    if extends.value is None:
+        return [service]
+    of, file = extends.at("service").text if extends.fields else extends.text, extends.at("file").text
+    if file or not services.at(of).fields:
+        caller.not_seen("extends", f"{of} ({file})" if file else of, extends.line)
+        return [service]
+    return [*_extended(services.at(of), services, caller), service]
 
 
 def _filled(text: str, line: int, caller: Caller) -> Word:
@@ -53,13 +71,16 @@ def _variables(service: Node, caller: Caller) -> None:
         named = entry.at("path") if entry.fields else entry
         if named.value is not None:
             caller.read_variables(_filled(named.text, named.line, caller).text, named.line)
-    for name, node in variables.fields.items():
-        word = _filled(node.text, node.key_line, caller)
-        caller.environment[str(name)] = caller.value(word.text, word.line, word.literal and node.value is not None)
+    written = [
+        (str(name), node.text if node.value is not None else None, node.key_line)
+        for name, node in variables.fields.items()
+    ]
     for item in variables.items:
         name, equals, text = item.text.partition("=")
-        word = _filled(text, item.line, caller)
-        caller.environment[name] = caller.value(word.text, word.line, word.literal and bool(equals))
+        written.append((name, text if equals else None, item.line))
+    for name, value, line in written:  # none: it comes from whoever calls, and from .env
+        word = _filled(f"${name}" if value is None else value, line, caller)
+        caller.environment[name] = caller.value(word.text, word.line, word.literal)
 
 
 def _container(name: str, service: Node, caller: Caller) -> Container:

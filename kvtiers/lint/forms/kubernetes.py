@@ -4,7 +4,7 @@ So are Deployment, StatefulSet and LeaderWorkerSet read, KServe's InferenceServi
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kvtiers.lint.command.caller import Caller, Inputs
@@ -16,13 +16,19 @@ from kvtiers.lint.yaml_nodes import NOTHING, Node
 from kvtiers.units import GIB
 
 _FILES = (".yaml", ".yml", ".json", ".env", ".sh", ".conf")
+_LLM_D = "llm-d-modelservice"  # a chart, whose values are no object
 _PLAIN = re.compile(r"(?:v1|apps/.*|batch/.*|leaderworkerset\..*)$")  # whose pods are as they stand
 
 
 def note_config_map(source: Source, node: Node, inputs: Inputs) -> bool:
-    """Is it a ConfigMap? Then its variables, and the files in it, are known by their names from now on."""
+    """Is it a ConfigMap? Then its variables, and the files in it, are known by their names from now on.
+
+    So are services and volume claims.
+    """
     for item in node.at("items").items:
         note_config_map(source, item, inputs)
+    if node.at("kind").value in ("Service", "PersistentVolumeClaim"):
+        inputs.beside.append(node)
     if node.at("kind").value != "ConfigMap":
         return False
     entries = {str(key): Value(one.text, source.name, one.line) for key, one in node.at("data").fields.items()}
@@ -38,8 +44,10 @@ def note_config_map(source: Source, node: Node, inputs: Inputs) -> bool:
 
 def read_object(node: Node, caller: Caller) -> None:
     """Add the servers that an object's pods run."""
-    # the kind whose operator adds to its pods; some add arguments too
+    # the kind whose operator adds to its pods
     operator = "" if _PLAIN.match(node.at("apiVersion").text) else node.at("kind").text
+    caller.inputs.beside += node.at("spec", "volumeClaimTemplates").items
+    operator = _LLM_D if "modelArtifacts" in node.fields else operator
     for key, item, pod, outer in _containers(node, node):
         one = caller.fresh()
         if operator:
@@ -50,7 +58,7 @@ def read_object(node: Node, caller: Caller) -> None:
         if serves and not started:  # the operator writes all of its command
             started = [one.process(item.line)]
             caller.given.servers += started
-        for process in started if serves or key == "model" else ():
+        for process in started if serves or key == "model" or operator == _LLM_D else ():
             process.unseen.append(Unseen("operator", operator, one.source, item.line))
 
 
@@ -58,7 +66,8 @@ def _containers(node: Node, outer: Node) -> Iterator[tuple[str, Node, Node, Node
     """Each container: the key that it stands under, itself, its pod, and what stands around that."""
     for inner in node.items:
         yield from _containers(inner, outer)
-    for item in node.at("containers").items:
+    sidecars = [item for item in node.at("initContainers").items if item.at("restartPolicy").value == "Always"]
+    for item in [*sidecars, *node.at("containers").items]:
         if item.fields:
             yield "containers", item, node, outer
     for key in ("mainContainer", "model"):
@@ -81,7 +90,7 @@ def _container(item: Node, outer: Node, caller: Caller) -> list[Process]:
     additional = caller.environment.get("VLLM_ADDITIONAL_ARGS")  # KServe's LLMInferenceService appends them
     if additional is not None:
         arguments += [Word(word.text, additional.line) for word in words_in(str(additional.value), additional.line)]
-    caller.image_serves = image.value is None or additional is not None
+    caller.image_serves = image.value is None or additional is not None or item.at("modelCommand").text == "vllmServe"
     return run_container(caller, image.text, item.line, command, arguments)
 
 
@@ -115,13 +124,16 @@ def _surroundings(item: Node, pod: Node, outer: Node, completed: bool, caller: C
         memory=caller.value(gib, resources.line) if gib else None,
         host_network=bool(pod.at("hostNetwork").value),
         host_ipc=bool(pod.at("hostIPC").value),
-        published=[port.at("hostPort").text for port in item.at("ports").items if "hostPort" in port.fields],
+        published=[*_published(item, outer, caller.inputs.beside)],
     )
-    empty = {volume.at("name").text: volume.at("emptyDir") for volume in pod.at("volumes").items}
+    held_by = {volume.at("name").text: volume for volume in pod.at("volumes").items}
     volumes = {}
     for mount in item.at("volumeMounts").items:
-        held, path = empty.get(mount.at("name").text, NOTHING), mount.at("mountPath").text
-        size = volumes[path] = kubernetes_gib(held.at("sizeLimit").value)
+        name, path = mount.at("name").text, mount.at("mountPath").text
+        volume = held_by.get(name, NOTHING)
+        held, claim = volume.at("emptyDir"), volume.at("persistentVolumeClaim", "claimName").text
+        claimed = [_claimed(one) for one in caller.inputs.beside if one.at("metadata", "name").text == (claim or name)]
+        size = volumes[path] = kubernetes_gib(held.at("sizeLimit").value) or next(filter(None, claimed), None)
         if path == "/dev/shm":
             # Without a limit it may take as much memory as the container.
             most = gib if held.at("medium").value == "Memory" else None
@@ -132,6 +144,23 @@ def _surroundings(item: Node, pod: Node, outer: Node, completed: bool, caller: C
     else:
         container.volumes = volumes
     return container
+
+
+def _claimed(claim: Node) -> float | None:
+    return kubernetes_gib(claim.at("spec", "resources", "requests", "storage").value)
+
+
+def _published(item: Node, outer: Node, beside: Sequence[Node]) -> Iterator[str]:
+    """A container's ports that are open outside the cluster: of the host, or by a service that selects its pod."""
+    yield from (port.at("hostPort").text for port in item.at("ports").items if "hostPort" in port.fields)
+    labels = outer.at("metadata", "labels").fields
+    named = {port.at("name").text: port.at("containerPort").text for port in item.at("ports").items}
+    for spec in (one.at("spec") for one in beside):
+        outside = spec.at("type").text in ("LoadBalancer", "NodePort") or "externalIPs" in spec.fields
+        selector = spec.at("selector").fields
+        if outside and selector and all(labels.get(key, NOTHING).value == one.value for key, one in selector.items()):
+            targets = [port.at("targetPort").text or port.at("port").text for port in spec.at("ports").items]
+            yield from (named.get(target, target) for target in targets if target.isdecimal() or target in named)
 
 
 def kubernetes_gib(size: Any) -> float | None:

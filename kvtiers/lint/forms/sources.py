@@ -3,6 +3,7 @@
 What refers to others (scripts, manifests, units) goes first: what is left over then stands for itself.
 """
 
+import difflib
 import re
 from collections.abc import Iterator, Sequence
 
@@ -15,13 +16,18 @@ from kvtiers.lint.forms.compose import read_service
 from kvtiers.lint.forms.dockerfile import read_dockerfile
 from kvtiers.lint.forms.kubernetes import note_config_map, read_object
 from kvtiers.lint.forms.systemd import read_unit
-from kvtiers.lint.given import Given, Process, Source, Value, is_part
+from kvtiers.lint.given import Given, Process, Source, Value, is_part, last_part
 from kvtiers.lint.yaml_nodes import Node, documents
 from kvtiers.settings import known
 from kvtiers.tables import read_table
 
 _VARIABLE = re.compile(r"[A-Za-z_]\w*=\S*|[A-Za-z_]\w*=(?:['\"{]).*")
+_MISSPELT = 0.85  # of a name's letters in common: max_local_disc_size
 _REFERS = re.compile(r"^(?:services|apiVersion|servingEngineSpec):", re.MULTILINE)
+
+
+class _ForeignError(KvtiersError):
+    """A text that can be read, and is about something else."""
 
 
 def read_sources(sources: Sequence[Source]) -> Given:
@@ -49,9 +55,9 @@ def read_sources(sources: Sequence[Source]) -> Given:
             try:
                 _read(source, kind_of(source), Caller(source.name, inputs, given))
             except KvtiersError as error:
-                if source.name not in inputs.of_maps:  # which may be about anything
+                if source.name not in inputs.of_maps and not isinstance(error, _ForeignError):
                     raise
-                given.skipped.append((source.name, str(error)))
+                given.skipped.append((source.name, str(error).removeprefix(f"{source.name}, ")))
     listed = {name for name, _ in given.read}
     given.read += [(source.name, kinds[source.name]) for source in sources if source.name not in listed]
     return given
@@ -94,7 +100,7 @@ def kind_of(source: Source) -> str:
 def _said(text: str) -> Iterator[tuple[int, str]]:
     """Lines that say something, with their numbers: neither empty nor a comment."""
     for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip() and not line.strip().startswith("#"):
+        if line.strip() and not line.strip().startswith(("#", ";")):
             yield number, line.strip()
 
 
@@ -104,24 +110,39 @@ def _read_yaml(source: Source, caller: Caller) -> str:
     Raises:
         KvtiersError: ``line N: …`` for what is no YAML, or YAML about something else.
     """
-    kind = "yaml"
+    kinds, refused = [], []
     for node in documents(source.text, source.first_line):
-        if isinstance(node.value, dict):
-            kind = _document(source, node, caller)
-        elif node.value is not None:
-            raise KvtiersError(f"line {node.line}: neither settings (name: value) nor services")
-    return kind
+        try:
+            if isinstance(node.value, dict):
+                kinds.append(_document(source, node, caller))
+            elif node.value is not None:
+                raise _ForeignError(f"line {node.line}: neither settings (name: value) nor services")
+        except KvtiersError as error:
+            refused.append(error)
+    if refused and not kinds:
+        raise refused[0]
+    caller.given.skipped += [(source.name, str(error)) for error in refused]
+    return kinds[-1] if kinds else "yaml"
 
 
 def _document(source: Source, node: Node, caller: Caller) -> str:
+    unread = read_table("lint/names.toml")["unread"]
+    for name in [unread[key] for key in (*node.fields, node.at("kind").text) if key in unread]:
+        raise _ForeignError(f"line {node.line}: {name} is not read: give the vLLM command and its variables")
     if {"apiVersion", "kind"} <= set(node.fields):
+        serve = node.at("spec", "serveConfigV2")  # a RayService's
+        for inner in documents(serve.text, serve.line)[:1]:
+            _document(source, inner, caller)
         if not note_config_map(source, node, caller.inputs):
             read_object(node, caller)
         return "kubernetes"
+    if "modelArtifacts" in node.fields:
+        read_object(node, caller)
+        return "llm_d"
     if isinstance(node.at("services").value, dict):
         for name, service in node.at("services").fields.items():
             if service.fields:
-                read_service(str(name), service, caller.fresh())
+                read_service(str(name), service, node.at("services"), caller.fresh())
         return "compose"
     if is_values(node):
         read_values(node, caller)
@@ -151,14 +172,22 @@ def _settings(source: Source, node: Node, caller: Caller) -> str:
     if is_vllm_config(node) and not known.kinds().keys() & set(keys):
         given.servers.append(Process(source.name, node.line, options_in(node, source.name)))
         return "vllm_config"
-    # A file that was given by itself may have all of them misspelt.
-    alone = not is_part(source.name) and not source.text.lstrip().startswith("{")
-    ours = any(key in known.kinds() or key in known.renamed() for key in keys)
-    if ours or (alone and any(known.nearest(key, known.kinds()) for key in keys)):
+    if _like_settings(source, keys, given):
         values = {str(key): Value(one.plain(), source.name, one.key_line) for key, one in node.fields.items()}
         given.files[source.name] = values
         return "lmcache"
-    raise KvtiersError(
+    raise _ForeignError(
         f"line {node.line}: neither LMCache's or vLLM's settings, nor services of compose, nor Kubernetes, nor "
         "vLLM production-stack's values: of another chart give what helm template renders"
     )
+
+
+def _like_settings(source: Source, keys: list[str], given: Given) -> bool:
+    """Is it called lmcache, or told to a server; or are keys LMCache's? chunk_size alone may be anybody's."""
+    names, own = {*known.kinds(), *known.renamed()}, last_part(source.name)
+    places = [given.environment, *(one.environment for one in given.servers)]
+    told = [last_part(str(one["LMCACHE_CONFIG_FILE"].value)) for one in places if "LMCACHE_CONFIG_FILE" in one]
+    if own.lower().startswith("lmcache") or own in told:
+        return True
+    ours = sum(bool(difflib.get_close_matches(key, names, n=1, cutoff=_MISSPELT)) for key in keys)
+    return len(keys) / 4 <= ours > 1 or ours == len(keys) > 0

@@ -13,6 +13,7 @@ from kvtiers.settings import known
 _RECURRENT = re.compile(
     r"Qwen3[.-](?:Next|5|6)|Nemotron-?H|Jamba|Falcon-?H1|Granite-4|Bamba|Zamba|Mamba|Kimi-Linear", re.I
 )
+_FAMILIES = ("lazy_offload_", "autostart.")  # keys of parts of LMCache's connector
 _ANY = "?"  # a version that is not seen
 _LOCAL = ("localhost", "127.0.0.1")
 _PORT = 5555  # LMCache's
@@ -25,6 +26,7 @@ def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
     for setup in [*engines, *inside]:
         yield from _hybrid(setup)
     for setup in engines:
+        yield from _keys(setup)
         mode = setup.option("mamba-cache-mode")
         if mode and mode.value == "none":
             yield at("mamba_cache_mode", mode)
@@ -34,18 +36,25 @@ def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
         yield from _arguments(server)
         yield from _l2(server)
     shared: dict[str, list[Setup]] = {}
+    users: dict[str, tuple[Process, list[Setup]]] = {}
     for setup in engines:
         wanted, servers = str(setup.extra.get("lmcache.mp.port", _PORT)), given.lmcache_servers
         told = [one for one in servers if len(servers) == 1 or str(one.number("port") or _PORT) == wanted]
         for server in told[:1]:
             yield from _pair(setup, server)
-            if given.platform != "cpu" and not _shares_ipc(setup, server):
-                yield at("mp_ipc", setup.server, server=server.place)
+            if given.platform != "cpu":
+                yield from _ipc(setup, server)
+            users.setdefault(server.place, (server, []))[1].append(setup)
             # What lies in one directory is one cache, whichever server reads it.
             for cache in {server.place, *(path for _, path in directories(server))}:
                 shared.setdefault(cache, []).append(setup)
-    for using in shared.values():
+    for server, using in users.values():
+        yield from _workers(server, [setup.workers for setup in using])
+    for cache, using in shared.items():
         yield from _mixed(using)
+        models = sorted({_said(setup.option("model")) or _ANY for setup in using})
+        if cache not in users and len(models) > 1:
+            yield at("mp_l2_shared", using[0].server, certain=False, path=cache, models=", ".join(models))
 
 
 def _never_talk(setup: Setup, servers: Sequence[Process]) -> Iterator[Finding]:
@@ -115,12 +124,29 @@ def _pair(setup: Setup, server: Process) -> Iterator[Finding]:
     local = host in _LOCAL and "$" not in str(wanted) and "lmcache.mp.server_urls" not in extra
     if place and local and _known(server, "port") and str(wanted) != str(port):
         yield at("mp_port", place, wanted=wanted, port=port)
+
+
+def _workers(server: Process, ranks: Sequence[int]) -> Iterator[Finding]:
+    """Too few for one engine's ranks, which all have to hit; or for those of several, which may only wait."""
     names = ("max-gpu-workers", "max-workers")
     option = next((server.options[name] for name in names if name in server.options), None)
     workers = server.number("max-gpu-workers") or server.number("max-workers") or 1
-    if setup.workers > workers and _known(server, *names):
-        values = {"workers": workers, "ranks": setup.workers}
-        yield Finding("mp_workers", server.source, (option or server).line, values)
+    needed = max(ranks) if max(ranks) > workers else sum(ranks)
+    if needed > workers and _known(server, *names):
+        values = {"workers": workers, "ranks": needed}
+        yield Finding("mp_workers", server.source, (option or server).line, values, certain=max(ranks) > workers)
+
+
+def _keys(setup: Setup) -> Iterator[Finding]:
+    """Keys of the connector that no one reads."""
+    for key in setup.extra if setup.connector_at else ():
+        name = key.removeprefix("lmcache.mp.")
+        if setup.connector_at and name != key and not name.startswith(_FAMILIES) and name not in known.mp_keys():
+            near = known.nearest(name, known.mp_keys())
+            nearest = f"lmcache.mp.{near}" if near else "-"
+            yield at(
+                "unknown_mp_key", setup.connector_at, bool(near) and setup.knows("lmcache"), name=key, nearest=nearest
+            )
 
 
 def _known(process: Process, *names: str) -> bool:
@@ -137,16 +163,18 @@ def _hybrid(setup: Setup) -> Iterator[Finding]:
         yield at(rule, place, bool(known_hybrid), model=str(model.value) if model else "-")
 
 
-def _shares_ipc(setup: Setup, server: Process) -> bool:
+def _ipc(setup: Setup, server: Process) -> Iterator[Finding]:
     """CUDA IPC needs one IPC namespace and one /dev/shm, unless both sides are told that there is none."""
-    one, other = setup.server.container, server.container
-    isolated = setup.extra.get("lmcache.mp.isolated_ipc") and "isolated-ipc" in server.options
-    mode = server.options.get("supported-transfer-mode")
-    if isolated or (mode and "engine_driven" in str(mode.value)):
-        return True
-    if one is None or other is None:  # of one alone nobody can tell
-        return True
-    return one.group == other.group or (one.host_ipc and other.host_ipc)
+    one, other, place = setup.server.container, server.container, setup.connector_at
+    told, mode = server.options.get("isolated-ipc"), server.options.get("supported-transfer-mode")
+    isolated = bool(setup.extra.get("lmcache.mp.isolated_ipc"))
+    if mode and "engine_driven" in str(mode.value):
+        return
+    if isolated != bool(told):
+        if _known(server) and (place is None or place.literal):
+            yield at("mp_isolated_one_side", told or place or server, server=server.place)
+    elif not isolated and one and other and one.group != other.group and not (one.host_ipc and other.host_ipc):
+        yield at("mp_ipc", setup.server, server=server.place)  # of one alone nobody can tell
 
 
 def _mixed(engines: Sequence[Setup]) -> Iterator[Finding]:

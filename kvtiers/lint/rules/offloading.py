@@ -1,5 +1,6 @@
 """Rules about vLLM's own offloading: its connector, spec and tiers. Source: vLLM 0.32.0, vllm/v1/kv_offload."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,16 +16,20 @@ _TIERING, _CPU_ONLY = "TieringOffloadingSpec", "CPUOffloadingSpec"
 def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
     """Findings about each server's OffloadingConnector."""
     for setup in setups:
-        place = setup.connector_at
+        place, speculative = setup.connector_at, setup.option("speculative-config")
+        drafts = speculative and not re.search("ngram|suffix", str(speculative.value))  # which have no layers
+        if speculative and drafts and "OffloadingConnector" in setup.connector_names:
+            yield at("offloading_speculative", speculative, certain=False)
         if place is None or setup.connector_error is not None:
             continue
         for connector in setup.connectors:
             if connector.get("kv_connector") == "OffloadingConnector":
-                for finding in _spec(extra_of(connector), place):
+                sized_elsewhere = "kv-offloading-size" in setup.server.options
+                for finding in _spec(extra_of(connector), place, sized_elsewhere):
                     yield replace(finding, certain=finding.certain and setup.knows("vllm"))
 
 
-def _spec(extra: dict[str, Any], place: Value) -> Iterator[Finding]:
+def _spec(extra: dict[str, Any], place: Value, sized_elsewhere: bool) -> Iterator[Finding]:
     spec = str(extra.get("spec_name") or _CPU_ONLY)
     if extra.get("spec_module_path"):
         return
@@ -33,6 +38,8 @@ def _spec(extra: dict[str, Any], place: Value) -> Iterator[Finding]:
         yield at("unknown_spec", place, name=spec, nearest=near)
     if not extra.get("cpu_bytes_to_use"):
         yield at("offloading_cpu_bytes", place, spec=spec)
+    elif not sized_elsewhere and not _is_count(extra["cpu_bytes_to_use"]):
+        yield at("offloading_bytes_unread", place, written=str(extra["cpu_bytes_to_use"]))
     for key in (key for key in extra if key not in known.offloading_keys()):
         near = known.nearest(key, known.offloading_keys())
         yield at("unknown_offloading_key", place, bool(near), name=key, nearest=near or "-")
@@ -42,6 +49,14 @@ def _spec(extra: dict[str, Any], place: Value) -> Iterator[Finding]:
     for tier in tiers if isinstance(tiers, list) else []:
         if isinstance(tier, dict) and not tier.get("module_path"):
             yield from _tier(tier, place)
+
+
+def _is_count(value: Any) -> bool:
+    """Does int() take it, as vLLM asks; or can nobody tell?"""
+    try:
+        return int(value) > 0
+    except (TypeError, ValueError, OverflowError):
+        return "$" in str(value)
 
 
 def _tier(tier: dict[str, Any], place: Value) -> Iterator[Finding]:

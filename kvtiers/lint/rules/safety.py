@@ -26,25 +26,28 @@ def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
     """Servers that anybody can reach; LMCache's and its admin API ask nobody who they are."""
     for setup in setups:
         host, key = setup.option("host"), setup.option("api-key") or setup.environment.get("VLLM_API_KEY")
-        if host and str(host.value) in _OPEN_HOSTS and key is None and _reachable(setup.server):
+        if host and str(host.value) in _OPEN_HOSTS and key is None and _reachable(setup.server, "port", 8000):
             yield at("api_open", host)
     for process in given.lmcache_servers:
         scripts = process.options.get("run-script-api-enabled")
         if scripts:
             yield at("mp_run_script", scripts)
-        for name in ("host", "http-host"):
+        for name, port, default in (("host", "port", 5555), ("http-host", "http-port", 8080)):
             host = process.options.get(name)
             outside = host and host.literal and str(host.value).removeprefix("tcp://") not in _LOOPBACK
-            if host and outside and _reachable(process):
+            if host and outside and _reachable(process, port, default):
                 yield at("mp_open", host, name=f"--{name}", host=host.value)
 
 
-def _reachable(process: Process) -> bool:
+def _reachable(process: Process, option: str, default: int) -> bool:
     """Is a port that is open inside open outside? A container of its own network shows what it publishes."""
     container = process.container
     if container is None or container.host_network:
         return True
-    return any(not port.startswith(_LOOPBACK) for port in container.published)
+    inside = [
+        port.rpartition(":")[2].partition("/")[0] for port in container.published if not port.startswith(_LOOPBACK)
+    ]
+    return any(not port.isdecimal() or int(port) == (process.number(option) or default) for port in inside)
 
 
 def check_secrets(given: Given) -> Iterator[Finding]:

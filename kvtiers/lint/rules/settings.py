@@ -106,7 +106,7 @@ def _memory(setup: Setup) -> Iterator[Finding]:
     if size_gib is None or not setup.known_value("max_local_cpu_size") or not has_lower_tier:
         return
     if size_gib <= 0 and place:
-        yield at("staging_zero", place)
+        yield at("staging_zero", place, size_gib=size_gib)
     tokens, kv_bytes = setup.facts.prefix_tokens, setup.facts.kv_bytes_per_token
     if tokens and kv_bytes and not setup.get("local_cpu"):
         needed_gib = tokens * kv_bytes / GIB / setup.workers
@@ -137,7 +137,7 @@ def _remote(setup: Setup) -> Iterator[Finding]:
 def _hash(setup: Setup) -> Iterator[Finding]:
     written, algorithm = setup.settings.get("pre_caching_hash_algorithm"), setup.get("pre_caching_hash_algorithm")
     seed = setup.environment.get("PYTHONHASHSEED")
-    unset = seed is None or str(seed.value) in ("", "random")
+    unset = seed is None or seed.text in ("", "random")
     sure = not setup.alone and not setup.unseen
     place = written or next(iter(setup.settings.values()), None)
     if algorithm == "builtin" and unset and place and setup.known_value("pre_caching_hash_algorithm"):
