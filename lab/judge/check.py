@@ -199,7 +199,7 @@ class _Checker:
         if self._wanted.log is None:
             return
         try:
-            diagnosis = conclude(*read_log_file(self._wanted.log))
+            diagnosis = conclude(read_log_file(self._wanted.log))
         except KvtiersError as error:
             yield Point("log", State.UNCLEAR, str(error))
             return
