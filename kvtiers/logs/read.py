@@ -12,7 +12,7 @@ from kvtiers.logs.blocks import blocks_of
 from kvtiers.logs.lines import Moved
 from kvtiers.logs.scan import Event, events_of
 from kvtiers.logs.state import Log
-from kvtiers.logs.warnings import Trouble
+from kvtiers.logs.warnings import OF_THE_STREAM, Trouble
 
 # Events that say one thing of the latest start, and the field it goes to.
 _OF_A_START = {
@@ -26,12 +26,14 @@ _OF_A_START = {
 }
 # … and sets of it that they add to.
 _ADDED_TO_A_START = {"backend": "backends", "none_hash": "none_hashes"}
-_SAID_AT_A_STOP = ("engine_dead", "python_died", "proc_died", "answered_500")
+_SAID_AT_A_STOP = ("engine_dead", "python_died", "proc_died", "answered_500", "exited", "process_raised")
 # What processes say on their way out, of themselves and of each other.
 _OF_A_STOP = re.compile(
     r"output_handler failed|terminat|cancel|clos(?:e|ing)|shut|stopp|unregister|SIG(?:TERM|INT)",
     re.IGNORECASE,
 )
+# … but what became of KV then is no matter of course.
+_OF_KV = re.compile(r"\bkv\b|chunk|\bkeys?\b|flush|written|stored?\b|\blost\b|\bl[12]\b", re.IGNORECASE)
 _ROLES = ("APIServer", "EngineCore")  # of each a server has one
 
 
@@ -178,8 +180,11 @@ class LogReader:
 
     def _on_warning(self, trouble: Trouble, at_s: float) -> None:
         log, start = self.log, self.log.start
-        of_a_stop = trouble.id in _SAID_AT_A_STOP if trouble.known else _OF_A_STOP.search(trouble.said)
-        if start.stopping and of_a_stop:
+        if trouble.id == OF_THE_STREAM:
+            log.forget_levels_of_a_stream()
+        if trouble.id == OF_THE_STREAM or (log.levels_of_a_stream and trouble.by_field):
+            return
+        if start.stopping and _of_a_stop(trouble):
             return
         if trouble.id == "mp_degraded" and log.server_lost_at_s is None:
             log.server_lost_at_s = at_s
@@ -230,3 +235,10 @@ class LogReader:
 
     def _on_other_system(self, system: str) -> None:
         self.log.other_systems[system] += 1
+
+
+def _of_a_stop(trouble: Trouble) -> bool:
+    """Is it said of any server that is stopped on purpose?"""
+    if trouble.known:
+        return trouble.id in _SAID_AT_A_STOP
+    return bool(_OF_A_STOP.search(trouble.said)) and not _OF_KV.search(trouble.said)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from kvtiers.logs.lines import LOOKUP, RESUMED, RETRIEVED, STORED, moved_of, request_of, settings_of, time_of
-from kvtiers.logs.warnings import read_warning
+from kvtiers.logs.warnings import FOUND_BY, read_warning
 from kvtiers.tables import read_table
 
 Event = tuple[Any, ...]
@@ -21,14 +21,18 @@ Match = re.Match[str]
 OTHERS = read_table("logs/others.toml")
 """Systems whose logs are not judged here: what only their lines say, their connectors, a hint."""
 _TROUBLE = (
-    *("ERROR", "LMCache WARNING", "KV load failure", "Error", "Exception"),
-    *("Traceback (most recent call last)", "assert self.lmcache_engine", "_madvise_populate_write"),
-    *("Fatal Python error", "terminate called after", "core dumped", "Killed", "exited with code 137"),
-    *("triggering eviction", '" 500 Internal Server Error'),
+    *("ERROR", "CRITICAL", "FATAL", "LMCache WARNING", "KV load failure", "Error", "Exception", "error: "),
+    *("Traceback (most recent call last)", ".exc.", "SystemExit: "),
+    *("=error", "=fatal", "=critical", "=panic"),  # logfmt
+    *(".cpp:", ".cc:", ".go:"),  # glog, which gives its level as a letter
+    *FOUND_BY,
 )
 # Logs in JSON name the level in a field of its own.
-_LEVEL_FIELDS = ('"level', '"severity"', '"lvl"')
-_TROUBLE_IN_JSON = ('"error"', '"warning"', '"warn"', '"WARNING"', '"WARN"', '"critical"', '"fatal"')
+_LEVEL_FIELDS = ('"level', 'level"', '"severity', '"lvl"', '"status"')
+_TROUBLE_IN_JSON = (
+    *('"error"', '"err"', '"warning"', '"warn"', '"WARNING"', '"WARN"', '"critical"', '"crit"', '"fatal"', '"panic"'),
+    *('"level":50', '"level":60', '"level": 50', '"level": 60'),
+)
 _PROCESS = re.compile(
     r"(?:(?P<container>[\w./-]+)\s+\| ?|\[pod/(?P<pod>[^\]]+)\] )?"
     r".{0,80}?\((?P<role>\w+)[^()]{0,20} pid=(?P<pid>\d+)[^()]{0,40}\)"

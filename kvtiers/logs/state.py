@@ -45,6 +45,7 @@ class Log:
     worker_slots: int = 0
     server_lost_at_s: float | None = None  # an LMCache server, from its engine's side
     server_away_s: list[float] = field(default_factory=list)
+    levels_of_a_stream: bool = False  # a collector writes its records' levels, whatever the line itself says
     not_read: int = 0
     cut_off: bool = False  # its gzip file ended early
     _pending: OrderedDict[str, Request] = field(default_factory=OrderedDict)
@@ -127,6 +128,16 @@ class Log:
             self.warnings[name] += 1
             self.start.warnings[name] += 1
             self.samples.setdefault(name, trouble)
+
+    def forget_levels_of_a_stream(self) -> None:
+        """Errors that only a collector called so are none."""
+        self.levels_of_a_stream = True
+        for name in [name for name, trouble in self.samples.items() if trouble.by_field]:
+            del self.samples[name], self.warnings[name]
+            for start in self.starts:
+                del start.warnings[name]
+        for start in self.starts:
+            start.errors = [error for error in start.errors if not error.by_field]
 
     def flush(self) -> None:
         """Judge the requests still open."""
