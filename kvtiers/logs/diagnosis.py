@@ -1,6 +1,6 @@
 """From what a log said to what is wrong: problems, most telling first, or what went well."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
@@ -13,21 +13,8 @@ from kvtiers.logs.state import Log
 from kvtiers.words import LANGUAGES
 
 _LITTLE = 1.5
-_FEW = 0.05
-_ENOUGH_REQUESTS = 20
-
-
-@dataclass(frozen=True)
-class TokenRates:
-    """Medians in tokens per second, None where the log does not show them. ``ceiling``: load over prefill."""
-
-    prefill: float | None
-    load: float | None
-
-    @property
-    def ceiling(self) -> float | None:
-        """How much faster a token is loaded than computed: no reuse can gain more."""
-        return self.load / self.prefill if self.load and self.prefill else None
+_FEW = 0.1
+_ENOUGH_ASKED = 5
 
 
 @dataclass(frozen=True)
@@ -40,7 +27,6 @@ class Diagnosis:
     log: Log
     conclusion: Conclusion
     problems: tuple[Conclusion, ...]
-    rates: TokenRates
 
     @property
     def exit_status(self) -> int:
@@ -64,13 +50,21 @@ class Diagnosis:
 
 def conclude(log: Log) -> Diagnosis:
     """Judge a log: its latest start, and whatever failed in it."""
-    measured = (log.prefill_rates, log.load_rates)
-    rates = TokenRates(*(median(each) if each and not log.mixed else None for each in measured))
     system = _other_system(log)
     if system:
-        return Diagnosis(log, Conclusion("not_ours", {**OTHERS[system]}), (), rates)
-    problems = (*failures(log), *misses(log))
-    return Diagnosis(log, problems[0] if problems else _quiet(log, rates), problems, rates)
+        return Diagnosis(log, Conclusion("not_ours", {**OTHERS[system]}), ())
+    failed = tuple(failures(log))
+    # Why they missed "can't be told" only where nothing failed.
+    problems = (*failed, *(one for one in misses(log) if not (failed and one.id == "same_length_missed")))
+    return Diagnosis(log, problems[0] if problems else _quiet(log), problems)
+
+
+def with_their_servers(diagnoses: list[Diagnosis]) -> list[Diagnosis]:
+    """An engine in MP mode need not ask for its LMCache server's log where that was given with it."""
+    if not any(each.log.start.server or each.log.start.mp for each in diagnoses):
+        return diagnoses
+    given = Conclusion("see_the_server")
+    return [replace(each, conclusion=given) if each.conclusion.id == "ask_the_server" else each for each in diagnoses]
 
 
 def _other_system(log: Log) -> str:
@@ -86,9 +80,9 @@ def _other_system(log: Log) -> str:
     return ""
 
 
-def _quiet(log: Log, rates: TokenRates) -> Conclusion:
+def _quiet(log: Log) -> Conclusion:
     """What the latest start shows; where earlier ones failed, that too."""
-    good = _good(log, rates)
+    good = _good(log)
     failed = failed_before(log)
     cause = failed[-1].cause if failed else None
     if not cause:
@@ -97,52 +91,60 @@ def _quiet(log: Log, rates: TokenRates) -> Conclusion:
     return Conclusion("recovered", {"starts": len(failed), "line": cause.said, "now": now})
 
 
-def _good(log: Log, rates: TokenRates) -> Conclusion:
+def _good(log: Log) -> Conclusion:
     start = log.start
+    if log.not_read > start.requests + start.tokens["mp_lookups"] + start.tokens["mp_stores"]:
+        return Conclusion("not_read", {"lines": log.not_read})
     if start.tokens["loaded"] + start.tokens["mp_loaded"]:
-        return _loaded(log, rates)
+        return _loaded(log)
     if start.kinds[Kind.ENGINE_HIT]:
         return Conclusion("engine_only", {"requests": start.kinds[Kind.ENGINE_HIT], "held": start.tokens["computed"]})
+    if start.tokens["mp_keys_found"]:
+        return Conclusion("found_not_loaded", {"lookups": start.tokens["mp_lookups"]})
     asked = start.requests - start.kinds[Kind.UNPROVEN] + start.tokens["mp_lookups"]
     if asked or start.mp:
         return Conclusion("no_reuse" if asked > 1 else "one_request", {"requests": asked})
     return _without_requests(log)
 
 
-def _loaded(log: Log, rates: TokenRates) -> Conclusion:
+def _loaded(log: Log) -> Conclusion:
     start, tokens = log.start, log.start.tokens
     loaded = tokens["loaded"] + tokens["mp_loaded"]
     lacked = tokens["total"] - tokens["computed"] + tokens["mp_loaded"] + tokens["mp_stored"]
-    # MP mode's engine does not say how long a request was.
-    share = min(loaded / lacked, 1.0) if lacked > 0 else 1.0
+    # MP mode's engine does not say how long a request was, and its server not what was computed and not stored.
+    found = tokens["mp_keys_found"] / tokens["mp_keys_asked"] if tokens["mp_keys_asked"] else 1.0
+    share = min(loaded / lacked if lacked > 0 else 1.0, found, 1.0)
     values: dict[str, Any] = {"requests": start.tier_hits, "tokens": loaded, "share": share, "asked": start.requests}
-    if share < _FEW and start.requests + tokens["mp_stores"] >= _ENOUGH_REQUESTS:
+    if share < _FEW and start.requests + tokens["mp_stores"] + tokens["mp_lookups"] >= _ENOUGH_ASKED:
         return Conclusion("few_hits", values)
-    gain = _typical_gain(log, rates)
-    if gain is None or rates.ceiling is None or not start.tier_hits:
+    gain = _typical_gain(log)
+    if gain is None or log.ceiling is None or not start.tier_hits:
         return Conclusion("works_unmeasured", values)
-    return Conclusion("little_gain" if gain < _LITTLE else "works", values | {"gain": gain, "ceiling": rates.ceiling})
+    return Conclusion("little_gain" if gain < _LITTLE else "works", values | {"gain": gain, "ceiling": log.ceiling})
 
 
 def _without_requests(log: Log) -> Conclusion:
     metrics, external = log.metrics, log.start.external_hit_rate
-    if metrics.series and not (metrics.ever_read or metrics.asked_tokens):
-        return Conclusion("counters_idle")
-    if metrics.series:
-        share = metrics.hit_tokens / metrics.asked_tokens if metrics.asked_tokens else 0.0
+    if metrics.asked_tokens and (metrics.hit_tokens or not metrics.ever_read):
+        share = metrics.hit_tokens / metrics.asked_tokens
         return Conclusion("counters", {"hit": metrics.hit_tokens, "asked": metrics.asked_tokens, "share": share})
     if external is not None:
         return Conclusion("rates_only", {"external": external})
+    if metrics.ever_read:
+        return Conclusion("counters_read", {"amount": metrics.ever_read})
+    if metrics.series:
+        return Conclusion("counters_idle")
     return Conclusion("ask_the_server" if log.start.connector.startswith("LMCacheMP") else "no_requests")
 
 
-def _typical_gain(log: Log, rates: TokenRates) -> float | None:
+def _typical_gain(log: Log) -> float | None:
     """Of the last tier hits, the median of computed whole over loaded and the rest computed."""
-    if not rates.prefill:
+    prefill = log.prefill_tokens_per_s
+    if not prefill:
         return None
     gains = [
-        (request.total / rates.prefill)
-        / (request.retrieve_s + (request.total - request.computed - request.retrieved) / rates.prefill)
+        (request.total / prefill)
+        / (request.retrieve_s + (request.total - request.computed - request.retrieved) / prefill)
         for request in log.tier_hits
     ]
     return median(gains) if gains else None

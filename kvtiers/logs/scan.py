@@ -33,6 +33,13 @@ _TROUBLE_IN_JSON = (
     *('"error"', '"err"', '"warning"', '"warn"', '"WARNING"', '"WARN"', '"critical"', '"crit"', '"fatal"', '"panic"'),
     *('"level":50', '"level":60', '"level": 50', '"level": 60'),
 )
+_LOST_ENDS = (
+    ("},", re.compile(r'(?<=\}),\s*(?=\{\s*")')),
+    (
+        "\\n",
+        re.compile(r"\\n(?=(?:(?:\x1b|\\u001b)\[[\d;]*m)*(?:\(\w+ pid=|\[\d{4}-\d\d-\d\d |(?:INFO|WARNING|ERROR) ))"),
+    ),
+)
 _PROCESS = re.compile(
     r"(?:(?P<container>[\w./-]+)\s+\| ?|\[pod/(?P<pod>[^\]]+)\] )?"
     r".{0,80}?\((?P<role>\w+)[^()]{0,20} pid=(?P<pid>\d+)[^()]{0,40}\)"
@@ -42,13 +49,13 @@ _CONTAINER = re.compile(r"(?P<container>[\w./-]+)\s+\| ?|\[pod/(?P<pod>[^\]]+)\]
 
 def events_of(block: bytes) -> list[Event]:
     """What the lines of ``block`` say, in order, without a look at each line."""
-    text = block.decode("latin-1")
+    text = _with_line_ends(block.decode("latin-1"))
     said: dict[int, Event] = {}
     for words, forms in _FORMS.items():
         for start, end in _lines_with(text, words):
             for pattern, read in () if start in said else forms:
                 # Lines are matched by themselves: ^ and $ are their ends.
-                match = pattern.search(_utf8(text[start:end].rstrip("\r")))
+                match = pattern.search(_utf8(text[start:end]))
                 if match:
                     said[start] = read(match)
                     break
@@ -59,13 +66,24 @@ def events_of(block: bytes) -> list[Event]:
                 event = _trouble(text[start:end])
                 if event:
                     said[start] = event
-    events: list[Event] = []
+    lookups = text.count("Reqid: ") - sum(1 for _ in _lines_with(text, "Reqid: "))
+    events: list[Event] = [("lookup_not_read",)] * lookups  # several on a line: whoever joined the lines lost them
     for start in sorted(said):
         process = _process(text[start : start + 200])
         if process:
             events.append(process)
         events.append(said[start])
     return events
+
+
+def _with_line_ends(text: str) -> str:
+    """The log's own lines, where a terminal, a JSON array or an escape stands for their ends."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    for words, pattern in _LOST_ENDS:
+        if words in text:
+            text = pattern.sub("\n", text)
+    return text
 
 
 def _lines_with(text: str, words: str) -> Iterator[tuple[int, int]]:
@@ -122,7 +140,10 @@ _KINDS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("seconds", "own", "value"), float),
     "external": lambda said: None if said is None else float(said),
     "settings": settings_of,
-    "packages": lambda said: dict(re.findall(r"\b(vllm|lmcache)-(\d[\w.]*)", said)),
+    "packages": lambda said: dict(
+        re.findall(r"(?<![\w-])(vllm|lmcache)(?:-|==| {2,}| in \S+ \()(\d+(?:\.\d\w*)*)", said)
+    ),
+    "image": lambda said: {said.partition("/")[0]: said.rpartition(":v")[2]},
 }
 Read = Callable[[Match], Event]
 Form = tuple[str, str | re.Pattern[str], Read]
@@ -133,9 +154,10 @@ _OF_REQUESTS: list[Form] = [
     ("<resume-load> req=", RESUMED, _lookup),
 ]
 _OF_EVENTS: list[Form] = [
-    (form["words"], form.get("pattern", ""), partial(_event, name, form.get("timed", False)))
+    (words, form.get("pattern", ""), partial(_event, name, form.get("timed", False)))
     for name, forms in read_table("logs/events.toml").items()
     for form in forms
+    for words in ([form["words"]] if isinstance(form["words"], str) else form["words"])
 ]
 _OF_OTHERS: list[Form] = [
     (line, "", partial(_other_system, name)) for name, entry in OTHERS.items() for line in entry["lines"]
