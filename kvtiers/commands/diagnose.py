@@ -39,8 +39,8 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     for name in options.logs:
         try:
             diagnoses.append(conclude(_read(name, options.requests)))
-        except KvtiersError as refusal:
-            refusals.append(str(refusal))
+        except KvtiersError as error:
+            refusals.append(str(error))
     if not diagnoses:
         raise KvtiersError("; ".join(refusals))
     for refusal in refusals:

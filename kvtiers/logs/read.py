@@ -92,7 +92,7 @@ class LogReader:
                 self._container, self._role, pid = values
                 self._process = f"{self._container} {self._role} {pid}".strip()
                 continue
-            self.events += 1
+            self.events += name != "installed"  # packages alone are no server's log
             take[name](*values)
             if self._process:
                 self._note_process(self._process, self._role)

@@ -18,10 +18,9 @@ UNKNOWN = "other: "
 _AT_INFO = {name for name, entry in _TABLE.items() if entry.get("at_info")}
 FOUND_BY = tuple({words for entry in _TABLE.values() for words in entry.get("find", ())})
 """Words by which lines are found that have no level and name no exception."""
-_PATTERNS = {name: phrase if _TABLE[name].get("regex") else re.escape(phrase) for name, phrase in WARNINGS.items()}
+_PATTERNS = {name: re.compile(entry["line"]) for name, entry in _TABLE.items() if entry.get("regex")}
 # Words before patterns, and the longest first: of two that begin alike it says more.
-_ORDER = sorted(WARNINGS, key=lambda name: (_TABLE[name].get("regex", False), -len(WARNINGS[name])))
-_PHRASE = re.compile("|".join(f"(?P<{name}>{_PATTERNS[name]})" for name in _ORDER))
+_ORDER = sorted(WARNINGS, key=lambda name: (name in _PATTERNS, -len(WARNINGS[name])))
 _FAILED_REQUEST = re.compile(r"Request (?P<request>\S+?) ?(?:failed to load|The number of retrieved)")
 _FAILING = re.compile(r"(?:Failing|Recovered from KV load failure:) (?P<requests>\d{1,12}) request")
 # Of JSON; pino writes numbers.
@@ -106,11 +105,11 @@ def read_warning(line: str) -> Trouble | None:
     level = own or field or _level(_LEVEL.search(line))
     exception = next((part for part in messages if _EXCEPTION.match(part)), "")
     said = exception or messages[0]
-    phrase = _PHRASE.search(line)
-    known = (phrase and phrase.lastgroup) or ""
+    harmless = level in ("INFO", "DEBUG")
+    known = next((name for name in _ORDER if (name in _AT_INFO or not harmless) and _says(line, name)), "")
     if level == "WARNING" and known in _IMPORTS:  # something optional that is not there
         known = ""
-    if level in ("INFO", "DEBUG") and (known not in _AT_INFO or _OF_USERS.search(line)):
+    if harmless and (not known or _OF_USERS.search(line)):
         stream = in_json and field in ("ERROR", "CRITICAL")
         return Trouble(OF_THE_STREAM, line, said, False, False, "", 0) if stream else None
     severe = level in ("ERROR", "CRITICAL") or (not level and bool(exception))
@@ -129,6 +128,10 @@ def read_warning(line: str) -> Trouble | None:
         int(failing["requests"]) if failing else 0,
         by_field=bool(in_json and not (own or known or exception)),
     )
+
+
+def _says(line: str, name: str) -> bool:
+    return bool(_PATTERNS[name].search(line)) if name in _PATTERNS else WARNINGS[name] in line
 
 
 def _own_level(message: str) -> str:
