@@ -66,8 +66,10 @@ def events_of(block: bytes) -> list[Event]:
                 event = _trouble(text[start:end])
                 if event:
                     said[start] = event
-    lookups = text.count("Reqid: ") - sum(1 for _ in _lines_with(text, "Reqid: "))
-    events: list[Event] = [("lookup_not_read",)] * lookups  # several on a line: whoever joined the lines lost them
+    joined = text.count("Reqid: ") - sum(event[0] == "lookup" for event in said.values())
+    if joined:  # several on a line: whoever joined the lines lost them
+        joined = text.count("Reqid: ") - sum(1 for _ in _lines_with(text, "Reqid: "))
+    events: list[Event] = [("lookup_not_read",)] * joined
     for start in sorted(said):
         process = _process(text[start : start + 200])
         if process:

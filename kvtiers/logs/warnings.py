@@ -98,7 +98,8 @@ def read_warning(line: str) -> Trouble | None:
     if any(phrase in line for phrase in _HARMLESS):
         return None
     line = strip_ansi(line[:_LONGEST]).strip()
-    in_json = _MESSAGE_OF_JSON.search(line) if _without_prefix(line).startswith(("{", "[{")) else None
+    record = '{"' in line and _without_prefix(line).startswith(("{", "[{"))
+    in_json = _MESSAGE_OF_JSON.search(line) if record else None
     parts = in_json[1].split("\\n") if in_json else [line]
     messages = [_without_prefix(part) for part in parts]
     own, field = _own_level(parts[0]), _level(_LEVEL_FIELD.search(line)) if in_json else ""
