@@ -40,11 +40,12 @@ _LOST_ENDS = (
         re.compile(r"\\n(?=(?:(?:\x1b|\\u001b)\[[\d;]*m)*(?:\(\w+ pid=|\[\d{4}-\d\d-\d\d |(?:INFO|WARNING|ERROR) ))"),
     ),
 )
-_PROCESS = re.compile(
-    r"(?:(?P<container>[\w./-]+)\s+\| ?|\[pod/(?P<pod>[^\]]+)\] )?"
-    r".{0,80}?\((?P<role>\w+)[^()]{0,20} pid=(?P<pid>\d+)[^()]{0,40}\)"
+_WHOSE = (
+    r"(?:(?P<container>[\w./-]+)\s+\| ?|\[pod/(?P<pod>[^\]]+)\] "
+    r"|[A-Z][a-z]{2} +\d+ [\d:]+ \S+ (?P<unit>[\w.@-]+)\[\d+\]: )"
 )
-_CONTAINER = re.compile(r"(?P<container>[\w./-]+)\s+\| ?|\[pod/(?P<pod>[^\]]+)\] ")
+_PROCESS = re.compile(_WHOSE + r"?.{0,80}?\((?P<role>\w+)[^()]{0,20} pid=(?P<pid>\d+)[^()]{0,40}\)")
+_CONTAINER = re.compile(_WHOSE)
 
 
 def events_of(block: bytes) -> list[Event]:
@@ -98,13 +99,14 @@ def _lines_with(text: str, words: str) -> Iterator[tuple[int, int]]:
 
 
 def _process(line: str) -> Event | None:
-    """Whose line it is: a container's name where one stands before it, and a process's role and number."""
+    """Whose line it is: a container's or unit's name where one stands before it, and a process's role and number."""
     line = line.partition("\n")[0]
     match = _PROCESS.match(line) or _CONTAINER.match(line)
     if not match:
         return None
     parts = match.groupdict()
-    return "process", parts["container"] or parts["pod"] or "", parts.get("role") or "", parts.get("pid") or ""
+    container = parts["container"] or parts["pod"] or parts["unit"] or ""
+    return "process", container, parts.get("role") or "", parts.get("pid") or ""
 
 
 def _trouble(line: str) -> Event | None:

@@ -282,6 +282,8 @@ CONCLUSIONS = [
         [START, READY, vllm_error("torch.OutOfMemoryError: CUDA out of memory."), START, *works("a")],
     ),
     ("not_ours", ["[2026-06-03 09:00:00] server_args=ServerArgs(model_path='m', enable_hierarchical_cache=True)"]),
+    ("not_ours", ["[gpu=0] Prefill batch. #new-seq: 1, #new-token: 9, #cached-token: 0"]),
+    ("two_servers", [START, *works("a"), "INFO KVBM Leader block allocation: G1 (GPU)=9 blocks, G2 (Host)=9 blocks"]),
     ("not_ours", ["INFO KVBM Leader block allocation: G1 (GPU)=9 blocks, G2 (Host)=9 blocks"]),
     ("not_ours", [ENGINE, CONNECTOR.replace("LMCacheConnectorV1", "DynamoConnector"), READY]),
     ("not_ours", [ENGINE, CONNECTOR.replace("LMCacheConnectorV1", "MooncakeStoreConnector"), READY]),

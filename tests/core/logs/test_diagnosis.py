@@ -85,7 +85,7 @@ FAILS = [ENGINE, vllm_error("torch.OutOfMemoryError: CUDA out of memory.")]
 LOADS = [ENGINE, CONNECTOR, lookup("r", hit=1280, load=1280), retrieved("r")]
 
 
-@pytest.mark.parametrize("prefix", ["{} | ", "{}-1  | ", "[pod/vllm-{}/engine] "])
+@pytest.mark.parametrize("prefix", ["{} | ", "{}-1  | ", "[pod/vllm-{}/engine] ", "Nov 29 14:06:56 host vllm-{}[81]: "])
 def test_a_failed_start_is_made_good_by_its_own_container_only(prefix: str) -> None:
     def verdicts(first: str, second: str) -> list[str]:
         lines = [prefix.format(first) + line for line in FAILS] + [prefix.format(second) + line for line in LOADS]
