@@ -49,8 +49,7 @@ bench: look-bench $(STAMP) ## the doctor's score, and ratios, each measured in o
 	@$(PY) -m lab setup
 	-@$(PY) -m bench.doctor
 	-@$(PY) -m bench.client
-	-@$(PY) -m bench.size
-	-@$(PY) -m bench.diagnose
+	-@$(PY) -m bench.commands
 	-@$(MAKE) --no-print-directory bench-course
 
 fresh-machine: $(STAMP) ## prove lab, site and test on a bare Debian 12 and 13 (root, apt, debootstrap; OPTIONS=--help)

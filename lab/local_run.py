@@ -30,7 +30,7 @@ from lab.measure.client import Client
 from lab.measure.documents import Document, TokenSource, ordinary_ids, read_documents
 from lab.measure.scenarios import Experiment, Target
 from lab.paths import LOGS, portable
-from lab.report.outcome import Outcome, assemble, collect, settings, versions
+from lab.report.outcome import Outcome, assemble, collect, settings
 from lab.run_directory import alone, run_directory
 
 
@@ -66,7 +66,7 @@ def run_local(wanted: LocalRun) -> Result:
         outcome,
         mode=Mode(preset.engine),
         lmcache_mode=wanted.lmcache_mode,
-        versions=versions(installed.vllm, installed.lmcache, installed.torch, installed.python),
+        versions=installed,
         host=describe(wanted.cache_root, wanted.card),
         model=Model(preset.name, spec.kv_dtype, spec.bytes_per_token),
         settings=settings(

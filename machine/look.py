@@ -1,8 +1,7 @@
 """One look at the machine before a command: everything that is missing, told at once, before anything is downloaded."""
 
-from machine import gpu, kinds, memory, needs, packages, space
+from machine import MachineError, gpu, kinds, memory, needs, packages, space
 from machine.commands import WITH_ENGINE
-from machine.errors import MachineError
 
 
 def look(command: str, wanted_engine: str) -> None:

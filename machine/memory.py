@@ -1,6 +1,6 @@
 """Memory that engines on a CPU take, and how many of them this machine holds."""
 
-from machine.errors import MachineError
+from machine import MachineError
 from machine.limits import available_memory_bytes, memory_limit_bytes
 
 MIB = 1024**2
@@ -36,11 +36,8 @@ def complaint(command: str, engine: str) -> str:
 
 
 def engines_that_fit(own_bytes: float, lmcache_bytes: float = 0.0) -> int:
-    """How many engines can be up at once now: 1, or 2 and more.
-
-    Args:
-        own_bytes: weights and KV pool of each.
-        lmcache_bytes: what LMCache takes more than a server with 0.5 GiB.
+    """How many engines can be up at once now, 1, or 2 and more, with ``own_bytes`` of weights and KV pool each, where
+    LMCache takes ``lmcache_bytes`` more than a server with 0.5 GiB.
 
     Raises:
         MachineError: not even one.

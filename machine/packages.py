@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 
-from machine.errors import MachineError
+from machine import MachineError
 from machine.needs import Need
 
 _PROGRAMS = {"apt": "apt-get", "dnf": "dnf", "pacman": "pacman"}

@@ -5,8 +5,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from machine import MachineError
 from machine.commands import COMMANDS, SITE, WITH_ENGINE
-from machine.errors import MachineError
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 _GB = 10**9

@@ -1,5 +1,7 @@
 """Does a running server's tier work? A few bounded requests, its counters, its log where we may read it."""
 
+import contextlib
+import itertools
 import random
 import secrets
 import string
@@ -12,10 +14,11 @@ from kvtiers.errors import KvtiersError
 from kvtiers.logs.diagnosis import conclude
 from kvtiers.logs.read import read_log_file
 from lab.errors import LabError
-from lab.judge.points import Asked, Point, State, answered_by, answers, own_cache, server_point, tier
+from lab.judge.points import Asked, Point, answered_by, answers, own_cache, point, server_point, tier
 from lab.measure.cache_server import CacheServer
-from lab.measure.client import Client, Completion, RequestError, served_model
+from lab.measure.client import Client, Completion, served_model
 from lab.measure.counters import await_deltas, pool_size, read_totals
+from lab.measure.server import RequestError
 
 ROUNDS = 3
 MAX_TOKENS = 8
@@ -64,14 +67,13 @@ class _Checker:
         self._left = wanted.ceiling_tokens
         self._chat = False
         self._tokens_per_word = 1.0
-        self._number = 0
+        self._numbers = itertools.count(1)
         self._totals: dict[str, float] | None = None
 
     def points(self) -> Iterator[Point]:
-        """All checkpoints."""
         self._warm_up()
         documents = [self._document() for _ in range(ROUNDS)]
-        cold, again = Asked(), Asked()
+        cold, again, late = Asked(), Asked(), Asked()
         for document in documents:
             self._ask(document, cold)
             self._ask(document, again)
@@ -79,45 +81,41 @@ class _Checker:
         if self._server:
             yield server_point(self._server.status())
         yield own_cache(cold, again)
-        late = Asked()
         yield self._tier(documents, cold, late)
-        yield self._changed(documents[0], cold)
+        yield self._changed(documents[0])
         yield answers(cold, (again, late), self._gap_nats)
         if any(step.disturbed for step in (cold, again, late)):
-            yield Point("traffic", State.UNCLEAR, "others use this server: its counters hold their tokens too")
+            yield point("traffic", "others")
         yield from self._log()
 
     def _warm_up(self) -> None:
         """Learns the endpoint and how many tokens a word has; pays for the server's first request."""
         text = self._words(_CALIBRATION_WORDS)
         try:
-            answer = self._client.ask(text, MAX_TOKENS, self._id(), chat=False)
+            answer = self._answer(text)
         except RequestError as error:
             if error.status not in _CHAT_ONLY:
                 raise
             self._chat = True
-            answer = self._client.ask(text, MAX_TOKENS, self._id(), chat=True)
-        self._spend(answer)
+            answer = self._answer(text)
         self._tokens_per_word = max(answer.prompt_tokens, _CALIBRATION_WORDS) / _CALIBRATION_WORDS
-        try:
+        with contextlib.suppress(LabError):  # behind a gateway: times and usage must do
             self._totals = read_totals(self._client)
-        except LabError:
-            self._totals = None  # behind a gateway: times and usage must do
 
     def _ask(self, text: str, into: Asked) -> None:
         if self._left <= 0:
             ceiling = self._wanted.ceiling_tokens
             raise LabError(f"the ceiling of {ceiling:,} prompt tokens is reached; raise --ceiling-tokens")
-        answer = self._client.ask(text, MAX_TOKENS, self._id(), chat=self._chat)
-        self._spend(answer)
+        into.answers.append(self._answer(text))
         counters = None
         if self._totals is not None:
             counters, self._totals = await_deltas(self._client, self._totals)
-        into.answers.append(answer)
         into.counters.append(counters)
 
-    def _spend(self, answer: Completion) -> None:
+    def _answer(self, text: str) -> Completion:
+        answer = self._client.ask(text, MAX_TOKENS, f"kvtiers-check-{next(self._numbers)}", chat=self._chat)
         self._left -= answer.prompt_tokens
+        return answer
 
     def _gap_nats(self, prompt: Sequence[int], first: int, second: int) -> float | None:
         self._left -= len(prompt)
@@ -132,28 +130,22 @@ class _Checker:
         letters = string.ascii_lowercase
         return " ".join("".join(self._random.choices(letters, k=self._random.randint(2, 7))) for _ in range(count))
 
-    def _id(self) -> str:
-        self._number += 1
-        return f"kvtiers-check-{self._number}"
-
     def _connector(self, cold: Asked) -> Point:
         asked = cold.moved("external_queries")
-        if asked is None:
-            return Point("connector", State.UNCLEAR, "the server shows no vLLM counters")
-        if asked == 0:
-            return Point(
-                "connector",
-                State.FAILED,
-                "no KV connector is asked: vLLM's external prefix-cache counters stand still. "
-                "Start it with --kv-transfer-config (python -m kvtiers plan writes it)",
-            )
-        return Point("connector", State.OK, f"a KV connector was asked for {asked:,} tokens")
+        return point("connector", "unshown" if asked is None else "asked" if asked else "unasked", asked=asked)
 
     def _tier(self, documents: Sequence[str], cold: Asked, late: Asked) -> Point:
-        skipped = self._cannot_evict(cold)
-        if skipped:
-            return Point("tier", State.SKIPPED, skipped)
-        self._flood(cold)
+        """Push the documents out, and ask for them again."""
+        if not self._wanted.evict:
+            return point("tier", "unwanted")
+        if self._totals is None:
+            return point("tier", "unshown")
+        (pool_tokens, _), prompt_tokens = pool_size(self._client), cold.answers[0].prompt_tokens
+        needed = pool_tokens + (ROUNDS + 2) * prompt_tokens
+        if needed > self._left:
+            return point("tier", "too_large", pool=pool_tokens, needed=needed, left=self._left)
+        for _ in range(-(-pool_tokens // prompt_tokens) + 1):
+            self._ask(self._document(), Asked())
         before = self._all_totals()
         for document in documents:
             self._ask(document, late)
@@ -162,38 +154,16 @@ class _Checker:
     def _all_totals(self) -> dict[str, float]:
         return read_totals(self._client) | (self._server.totals() if self._server else {})
 
-    def _cannot_evict(self, cold: Asked) -> str:
-        if not self._wanted.evict:
-            return "not asked to push anything out"
-        if self._totals is None:
-            return "the size of the KV pool is not shown"
-        pool_tokens, _ = pool_size(self._client)
-        needed = pool_tokens + (ROUNDS + 2) * cold.answers[0].prompt_tokens
-        if needed > self._left:
-            return (
-                f"pushing prompts out of a pool of {pool_tokens:,} tokens takes {needed:,} tokens, more than the "
-                f"{self._left:,} left: raise --ceiling-tokens, or start with a smaller --num-gpu-blocks-override"
-            )
-        return ""
-
-    def _flood(self, cold: Asked) -> None:
-        pool_tokens, _ = pool_size(self._client)
-        flood = Asked()
-        for _ in range(-(-pool_tokens // cold.answers[0].prompt_tokens) + 1):
-            self._ask(self._document(), flood)
-
-    def _changed(self, document: str, cold: Asked) -> Point:
+    def _changed(self, document: str) -> Point:
         """The first word changed: nothing of it may come back."""
         first, rest = document.split(" ", maxsplit=1)
         changed = Asked()
         self._ask(f"{first[::-1]}q {rest}", changed)
-        hits = (changed.moved("own_hits") or 0) + (changed.moved("external_hits") or 0)
-        hits = max(hits, changed.answers[0].cached_tokens or 0)
-        if not any(changed.counters) and changed.answers[0].cached_tokens is None:
-            return Point("changed token", State.UNCLEAR, "the server shows neither counters nor cached tokens")
-        if 2 * hits > changed.answers[0].prompt_tokens:
-            return Point("changed token", State.FAILED, f"{hits:,} tokens came back for a prompt never sent before")
-        return Point("changed token", State.OK, f"one changed word at the front: {hits:,} tokens came back")
+        (answer,), (counters,) = changed.answers, changed.counters
+        if counters is None and answer.cached_tokens is None:
+            return point("changed token", "unshown")
+        hits = max(counters.own_hits + counters.external_hits if counters else 0, answer.cached_tokens or 0)
+        return point("changed token", "stale" if 2 * hits > answer.prompt_tokens else "fresh", hits=hits)
 
     def _log(self) -> Iterator[Point]:
         if self._wanted.log is None:
@@ -201,9 +171,9 @@ class _Checker:
         try:
             diagnosis = conclude(*read_log_file(self._wanted.log))
         except KvtiersError as error:
-            yield Point("log", State.UNCLEAR, str(error))
+            yield point("log", "unread", why=error)
             return
         for problem in diagnosis.problems:
-            yield Point("log", State.FAILED, f"{problem.what()} {problem.next_step()} [{problem.id}]")
+            yield point("log", "problem", what=problem.what(), next=problem.next_step(), id=problem.id)
         if not diagnosis.problems:
-            yield Point("log", State.OK, f"{diagnosis.conclusion.what()} [{diagnosis.conclusion.id}]")
+            yield point("log", "fine", what=diagnosis.conclusion.what(), id=diagnosis.conclusion.id)

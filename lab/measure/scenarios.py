@@ -55,16 +55,14 @@ class Experiment:
     floods: int
     knobs: Knobs
 
-    def requests(self, targets: Sequence[Target]) -> int:
-        """How many requests a run takes, warm-up included, without a restart's."""
-        rounds = self.knobs.repeats * len(self.documents) + 1
-        late = sum(len(target.steps(Moment.EVICTED, self.knobs.page_cache)) for target in targets)
-        return rounds * (2 * len(targets) + late * (1 + self.floods))
+    def requests(self, targets: Sequence[Target], again: bool) -> int:
+        """How many requests ``Runner.run`` takes, warm-up included."""
 
-    @property
-    def requests_again(self) -> int:
-        """How many requests the part after a restart takes."""
-        return self.knobs.repeats * len(self.documents) + 1
+        def steps(*moments: Moment) -> int:
+            return sum(len(target.steps(moment, self.knobs.page_cache)) for target in targets for moment in moments)
+
+        a_round = steps(Moment.FIRST, Moment.AT_ONCE) + steps(Moment.EVICTED) * (1 + self.floods)
+        return (self.knobs.repeats * len(self.documents) + 1) * (steps(Moment.RESTARTED) if again else a_round)
 
     @property
     def warm_up(self) -> Document:
@@ -87,45 +85,34 @@ class Runner:
         self._on_request = on_request
         self._ids = (f"kvtiers-{number}" for number in itertools.count())
 
-    def run(self) -> Iterator[Sample]:
+    def run(self, again: bool) -> Iterator[Sample]:
         """Yield samples as they are taken, so that a run that breaks off keeps those it has.
 
-        Between targets the order alternates from round to round: what is compared is measured side by side.
+        Between targets the order alternates from round to round: what is compared is measured side by side. ``again``:
+        the same documents, on processes that were started anew: what was kept across the restart?
 
         Raises:
             LabError: from the client, the counters, the log or a process's own end.
         """
-        self._read_totals()
-        # The first round is thrown away: it pays for lazy imports, first-touch memory and cold files on every path.
-        for _ in self._round(self._targets, self._experiment.warm_up, repeat=0):
-            pass
-        for document, repeat in self._experiment.asked():
-            yield from self._round(self._targets if repeat % 2 else self._targets[::-1], document, repeat)
-
-    def run_again(self) -> Iterator[Sample]:
-        """The same documents, on processes that were started anew: what was kept across the restart?
-
-        Raises:
-            LabError: as ``run``.
-        """
-        self._read_totals()
-        for document, repeat in [(self._experiment.warm_up, 0), *self._experiment.asked()]:
-            for target in self._targets:
-                for step in target.steps(Moment.RESTARTED, page_cache=False):
-                    sample = self._measure(target, step, document, repeat)
-                    if repeat:
-                        yield sample
-
-    def _read_totals(self) -> None:
         for target in self._targets:
             target.totals = read_totals(target.client)
+        # The first round is thrown away: it pays for lazy imports, first-touch memory and cold files on every path.
+        for document, repeat in [(self._experiment.warm_up, 0), *self._experiment.asked()]:
+            targets = self._targets[::-1] if repeat and repeat % 2 == 0 else self._targets
+            asked = (targets, document, repeat)
+            for sample in self._ask(Moment.RESTARTED, *asked) if again else self._round(*asked):
+                if repeat:
+                    yield sample
+
+    def _ask(self, moment: Moment, targets: Sequence[Target], document: Document, repeat: int) -> Iterator[Sample]:
+        for target in targets:
+            for step in target.steps(moment, self._experiment.knobs.page_cache):
+                yield self._measure(target, step, document, repeat)
 
     def _round(self, targets: Sequence[Target], document: Document, repeat: int) -> Iterator[Sample]:
-        page_cache = self._experiment.knobs.page_cache
         for moment in (Moment.FIRST, Moment.AT_ONCE):
-            for target in targets:
-                for step in target.steps(moment, page_cache):
-                    yield self._measure(target, step, document, repeat)
+            yield from self._ask(moment, targets, document, repeat)
+        page_cache = self._experiment.knobs.page_cache
         late = [_alternating(target.steps(Moment.EVICTED, page_cache), repeat) for target in targets]
         for turn in range(max(map(len, late))):
             asked = [(target, steps[turn]) for target, steps in zip(targets, late, strict=True) if turn < len(steps)]

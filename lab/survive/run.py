@@ -8,7 +8,6 @@ from lab.errors import LabError
 from lab.launches import LocalRun
 from lab.machine import describe
 from lab.paths import portable
-from lab.report.outcome import versions
 from lab.survive.scenarios import HAPPENS, run
 from lab.survive.stage import staged
 from progress import add_bar, bars
@@ -35,7 +34,7 @@ def run_survive(wanted: LocalRun) -> Survival:
     return Survival(
         schema=SCHEMA,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions=versions(installed.vllm, installed.lmcache, installed.torch, installed.python),
+        versions=installed,
         machine=describe(wanted.cache_root, wanted.card),
         model=wanted.preset.name,
         chunk_tokens=wanted.knobs.chunk_tokens,

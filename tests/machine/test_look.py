@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from machine import memory, needs, packages, space
-from machine.errors import MachineError
+from machine import MachineError, memory, needs, packages, space
 from machine.look import look
 from machine.needs import NEEDS, Need, missing
 
@@ -36,7 +35,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Programs:
 def one_need(monkeypatch: pytest.MonkeyPatch) -> Need:
     """A program that no system has, wanted by all commands."""
     names = {"apt": "tinything libtiny", "dnf": "tinything-libs", "pacman": "tiny"}
-    need = Need("a tiny thing", needs._any_program("tinything"), names, frozenset({"check"}))
+    need = Need("a tiny thing", names, frozenset({"check"}), programs=("tinything",))
     monkeypatch.setattr(needs, "NEEDS", (need,))
     return need
 

@@ -1,12 +1,10 @@
 """``lab check`` against small servers that show what a real one cannot be made to show on demand."""
 
-import contextlib
 import json
-import threading
 import time
-from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,10 @@ from lab.cli import app
 from lab.errors import LabError
 from lab.judge.check import Check, run_check
 from lab.judge.points import Point, State
-from lab.measure.client import Client, RequestError
+from lab.measure.client import Client
+from lab.measure.server import RequestError
+from tests.lab import answering
+from tests.lab.answering import Answering
 
 KEY = "the-key"
 POOL_TOKENS = 3000
@@ -87,8 +88,7 @@ class Engine:
         return tokens, own + external
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(Answering, BaseHTTPRequestHandler):
     engine: Engine
     asked = 0
 
@@ -97,22 +97,22 @@ class _Handler(BaseHTTPRequestHandler):
         engine = self.engine
         type(self).asked += 1
         if self.headers.get("authorization") != f"Bearer {KEY}":
-            self._answer(401, b'{"error": "Unauthorized"}')
+            self.answer(401, b'{"error": "Unauthorized"}')
         elif type(self).asked > engine.refuse_after:
-            self._answer(engine.status, b"slow down")
+            self.answer(engine.status, b"slow down")
         elif "prompt_logprobs" in body:
             self._logprobs(engine)
         elif engine.chat_only and self.path != "/v1/chat/completions":
-            self._answer(404, b"The model does not support Completions API")
+            self.answer(404, b"The model does not support Completions API")
         else:
-            self._answer(200, self._stream(body))
+            self.answer(200, self._stream(body))
 
     def _logprobs(self, engine: Engine) -> None:
         if engine.gap_nats is None:
-            self._answer(400, b"logprobs are switched off")
+            self.answer(400, b"logprobs are switched off")
             return
         likely = {"token_id:1": -0.5, "token_id:2": -0.5 - engine.gap_nats}
-        self._answer(200, json.dumps({"choices": [{"logprobs": {"top_logprobs": [likely]}}]}).encode())
+        self.answer(200, json.dumps({"choices": [{"logprobs": {"top_logprobs": [likely]}}]}).encode())
 
     def _stream(self, body: dict[str, object]) -> bytes:
         chat = "messages" in body
@@ -143,33 +143,17 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.headers.get("authorization") != f"Bearer {KEY}":
-            self._answer(401, b"Unauthorized")
+            self.answer(401, b"Unauthorized")
         elif self.path == "/v1/models":
-            self._answer(200, b'{"data": [{"id": "m"}]}')
+            self.answer(200, b'{"data": [{"id": "m"}]}')
         elif self.path == "/metrics" and self.engine.metrics:
-            self._answer(200, METRICS.format(**self.engine.counts, blocks=self.engine.pool_blocks).encode())
+            self.answer(200, METRICS.format(**self.engine.counts, blocks=self.engine.pool_blocks).encode())
         else:
-            self._answer(404, b"not here")
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-    def _answer(self, status: int, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+            self.answer(404, b"not here")
 
 
-@contextlib.contextmanager
-def serving(engine: Engine) -> Iterator[str]:
-    handler = type("Handler", (_Handler,), {"engine": engine, "asked": 0})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
+def serving(engine: Engine) -> AbstractContextManager[str]:
+    return answering.serving(_Handler, engine=engine, asked=0)
 
 
 def checked(engine: Engine, *, log: Path | None = None, ceiling_tokens: int = 60_000) -> dict[str, Point]:
@@ -284,10 +268,8 @@ def test_a_log_gives_the_reason(tmp_path: Path) -> None:
 
 
 def test_the_first_token_of_a_chat_may_be_a_thought() -> None:
-    with serving(Engine(chat_only=True)) as url:
-        client = Client(url, "m", KEY)
+    with serving(Engine(chat_only=True)) as url, closing(Client(url, "m", KEY)) as client:
         answer = client.ask("a b c", 2, "r", chat=True)
-        client.close()
     assert (answer.text, answer.prompt_tokens, answer.cached_tokens) == ("xx", 3, 0)
 
 
