@@ -17,7 +17,6 @@ from rich.table import Table
 from kvtiers.errors import KvtiersError
 from kvtiers.result import schema
 from kvtiers.result.schema import Result, read_result
-from kvtiers.result.survival import dump
 from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.units import format_bytes
 from lab.cli_options import (
@@ -146,7 +145,7 @@ def survive(
     set_up(chosen.engine)
     bring(wanted.preset)
     survival = run_survive(wanted)
-    outcome.write(dump(survival), output)
+    outcome.write(schema.dump(survival), output)
     show_survival(survival, _out)
     say(f"written: {output}")
     if not survival.met:

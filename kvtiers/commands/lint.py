@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 from kvtiers.commands.arguments import language_argument, stdin_once
 from kvtiers.errors import KvtiersError
@@ -15,7 +14,6 @@ from kvtiers.lint.findings import RULES
 from kvtiers.lint.formats import Format, explain, write
 from kvtiers.lint.forms.sources import read_sources
 from kvtiers.model import kv_spec, read_config
-from kvtiers.model.layers import LayerKind
 from kvtiers.units import positive
 
 _LARGEST_BYTES = 2_000_000
@@ -24,7 +22,6 @@ _FORMS = (
     "it reads shell, .env, docker run, compose, Kubernetes (KServe, LWS, Dynamo), vLLM production-stack's values, "
     "Dockerfile, systemd, vLLM's config.yaml and lmcache.yaml"
 )
-Number = TypeVar("Number", int, float)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,12 +51,15 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         raise KvtiersError("give the files of a deployment, its folder, or - for standard input")
     stdin_once([*options.files, options.mounts])
     spec = kv_spec(read_config(options.config)) if options.config else None
+    for name in ("prefix_tokens", "drive_free_gib", "memory_gib"):
+        if (value := getattr(options, name)) is not None:
+            positive(f"--{name.replace('_', '-')}", value)
     facts = Facts(
-        prefix_tokens=_given("--prefix-tokens", options.prefix_tokens),
+        prefix_tokens=options.prefix_tokens,
         kv_bytes_per_token=spec.bytes_per_token if spec else None,
-        drive_gib=_given("--drive-free-gib", options.drive_free_gib),
-        memory_gib=_given("--memory-gib", options.memory_gib),
-        recurrent=any(layer.kind is LayerKind.STATE for layer in spec.layers) if spec else None,
+        drive_gib=options.drive_free_gib,
+        memory_gib=options.memory_gib,
+        recurrent=spec.has_states if spec else None,
         mounts=_read(options.mounts) if options.mounts else "",
     )
     sources, skipped = _sources(options.files)
@@ -117,12 +117,6 @@ def _below(folder: Path) -> Iterator[Path]:
         for name in sorted(files):
             if name.lower().endswith(_IN_FOLDERS):
                 yield Path(place, name)
-
-
-def _given(name: str, value: Number | None) -> Number | None:
-    if value is not None:
-        positive(name, value)
-    return value
 
 
 def _read(name: str) -> str:

@@ -1,7 +1,5 @@
 """One machine under systemd: a unit a process, started in order, each restarted by itself."""
 
-import re
-
 from kvtiers.deployment.services import Service
 from kvtiers.settings.wiring import by_option
 
@@ -22,7 +20,6 @@ LimitMEMLOCK=infinity
 [Install]
 WantedBy=multi-user.target
 """
-_BARE = re.compile(r"[\w./:=,@%$-]+")
 
 
 def files(services: list[Service]) -> dict[str, str]:
@@ -42,6 +39,5 @@ def files(services: list[Service]) -> dict[str, str]:
 def _quoted(word: str) -> str:
     """As systemd.service(5) unquotes it: % and $ are its own."""
     escaped = word.replace("\\", "\\\\").replace("%", "%%").replace("$", "$$").replace("'", "\\'")
-    return (
-        escaped if escaped and all(letter.isalnum() or letter in "-_./:=,@%$" for letter in escaped) else f"'{escaped}'"
-    )
+    bare = escaped and all(letter.isalnum() or letter in "-_./:=,@%$" for letter in escaped)
+    return escaped if bare else f"'{escaped}'"

@@ -1,6 +1,5 @@
 """From what a log said to what is wrong: problems, most telling first, or what went well."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -11,8 +10,7 @@ from kvtiers.logs.findings.misses import misses
 from kvtiers.logs.requests import Kind
 from kvtiers.logs.scan import OTHERS
 from kvtiers.logs.state import Log
-from kvtiers.logs.warnings import WARNINGS
-from kvtiers.words import LANGUAGES, text
+from kvtiers.words import LANGUAGES
 
 _LITTLE = 1.5
 _FEW = 0.05
@@ -43,7 +41,6 @@ class Diagnosis:
     conclusion: Conclusion
     problems: tuple[Conclusion, ...]
     rates: TokenRates
-    cut_off: bool = False
 
     @property
     def exit_status(self) -> int:
@@ -65,15 +62,15 @@ class Diagnosis:
         return tuple(name for name, is_seen in seen.items() if not is_seen)
 
 
-def conclude(log: Log, cut_off: bool = False) -> Diagnosis:
+def conclude(log: Log) -> Diagnosis:
     """Judge a log: its latest start, and whatever failed in it."""
     measured = (log.prefill_rates, log.load_rates)
     rates = TokenRates(*(median(each) if each and not log.mixed else None for each in measured))
     system = _other_system(log)
     if system:
-        return Diagnosis(log, Conclusion("not_ours", {**OTHERS[system]}), (), rates, cut_off)
+        return Diagnosis(log, Conclusion("not_ours", {**OTHERS[system]}), (), rates)
     problems = (*failures(log), *misses(log))
-    return Diagnosis(log, problems[0] if problems else _quiet(log, rates), problems, rates, cut_off)
+    return Diagnosis(log, problems[0] if problems else _quiet(log, rates), problems, rates)
 
 
 def _other_system(log: Log) -> str:
@@ -149,16 +146,3 @@ def _typical_gain(log: Log, rates: TokenRates) -> float | None:
         for request in log.tier_hits
     ]
     return median(gains) if gains else None
-
-
-def explained(log: Log, names: Sequence[str], language: str) -> list[dict[str, Any]]:
-    """Warnings with how often, the first line, and for known ones what they mean."""
-    return [
-        {
-            "id": name,
-            "times": log.warnings[name],
-            "first": log.samples[name].line[:400],
-            "meaning": text(f"warning.{name}.meaning", language, {}) if name in WARNINGS else None,
-        }
-        for name in names
-    ]

@@ -14,6 +14,7 @@ _PENDING = 2048
 _LENGTHS = 4096
 _RATES = 1024
 _STARTS = 64
+_ERRORS = 20
 
 
 @dataclass
@@ -45,6 +46,7 @@ class Log:
     server_lost_at_s: float | None = None  # an LMCache server, from its engine's side
     server_away_s: list[float] = field(default_factory=list)
     not_read: int = 0
+    cut_off: bool = False  # its gzip file ended early
     _pending: OrderedDict[str, Request] = field(default_factory=OrderedDict)
     _stored_lengths: OrderedDict[int, tuple[int, int]] = field(default_factory=OrderedDict)
 
@@ -119,8 +121,8 @@ class Log:
         """Count a warning; the first of its id is kept."""
         said, line, name = (_CREDENTIALS.sub(r"\1***@", text) for text in (trouble.said, trouble.line, trouble.id))
         trouble = trouble._replace(said=said, line=line, id=name)
-        if trouble.severe:
-            self.start.err(trouble)
+        if trouble.severe and len(self.start.errors) < _ERRORS:
+            self.start.errors.append(trouble)
         if name in self.warnings or len(self.warnings) < 200:
             self.warnings[name] += 1
             self.start.warnings[name] += 1

@@ -1,19 +1,18 @@
 """What survives and what breaks: each scenario's expectation beside what was measured. Shared by lab and course."""
 
-import json
 from dataclasses import dataclass
 from enum import StrEnum
 
 from kvtiers.errors import KvtiersError
-from kvtiers.json_text import read_json
-from kvtiers.result.records import from_json, to_json
+from kvtiers.json_text import read_object
+from kvtiers.result.records import from_json
 from kvtiers.result.schema import Host, Versions
 from kvtiers.units import format_seconds
 from kvtiers.words import text
 
 SCHEMA = "kvtiers.lab-survival/1"
 COLUMNS = ("scenario", "expected", "came_back", "answer", "cold", "again", "met")
-_ANSWERS = {True: "same", False: "wrong", None: "changed"}
+_ANSWERS = {True: "answer.same", False: "answer.wrong", None: "answer.changed"}
 
 
 class Scenario(StrEnum):
@@ -76,23 +75,11 @@ class Survival:
 
 
 def read_survival(content: str) -> Survival:
-    """A result file's text, checked.
-
-    Raises:
-        KvtiersError: saying what is wrong with it.
-    """
-    try:
-        data = read_json(content)
-    except ValueError as error:
-        raise KvtiersError(f"not valid JSON: {error}") from error
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+    """A result file's text, checked."""
+    data = read_object(content, "the file")
+    if data.get("schema") != SCHEMA:
         raise KvtiersError(f"it is not a result of `lab survive` ({SCHEMA})")
     return from_json(Survival, data)
-
-
-def dump(survival: Survival) -> str:
-    """The result file's text."""
-    return json.dumps(to_json(survival), indent=1, ensure_ascii=False) + "\n"
 
 
 def table(survival: Survival, language: str) -> list[list[str]]:
@@ -107,10 +94,7 @@ def _row(outcome: Outcome, language: str) -> list[str]:
         _say(f"scenario.{outcome.scenario}", language),
         f"{outcome.expected_tokens:,}",
         f"{outcome.loaded_tokens:,} {tiers}".rstrip(),
-        _say(
-            f"answer.{'changed' if outcome.same_answer is None else 'same' if outcome.same_answer else 'wrong'}",
-            language,
-        ),
+        _say(_ANSWERS[outcome.same_answer], language),
         format_seconds(outcome.cold_s),
         format_seconds(outcome.again_s),
         _say("met.yes" if outcome.met else "met.no", language),

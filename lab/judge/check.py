@@ -169,7 +169,7 @@ class _Checker:
         if self._wanted.log is None:
             return
         try:
-            diagnosis = conclude(*read_log_file(self._wanted.log))
+            diagnosis = conclude(read_log_file(self._wanted.log))
         except KvtiersError as error:
             yield point("log", "unread", why=error)
             return

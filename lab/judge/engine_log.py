@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from kvtiers.logs.lines import Lookup, Transfer, parse_lookup, parse_retrieved, parse_stored
+from kvtiers.logs.lines import Moved, parse_lookup, parse_retrieved, parse_stored, strip_ansi
+from kvtiers.logs.requests import Request
 from kvtiers.result.evidence import RequestLog
 from kvtiers.result.steps import Step
 from lab.errors import LabError
@@ -59,18 +60,18 @@ class EngineLog:
             raise LabError(f"no LMCache line about request {request_id} in {self._log.path}: is the connector on?")
         self._log.skip()
         return RequestLog(
-            line=lookup.line,
+            line=next(strip_ansi(line).strip() for line in reversed(lines) if parse_lookup(line)),
             total_tokens=lookup.total,
             computed_tokens=lookup.computed,
             hit_tokens=lookup.hit,
-            need_to_load_tokens=lookup.need_to_load,
+            need_to_load_tokens=lookup.load,
             retrieved_tokens=retrieved.tokens if retrieved else 0,
             retrieve_s=retrieved.cost_s if retrieved else 0.0,
             stored_tokens=stored,
             store_s=store_s,
         )
 
-    def _is_whole(self, step: Step, lookup: Lookup, retrieved: Transfer | None, stored: int) -> bool:
+    def _is_whole(self, step: Step, lookup: Request, retrieved: Moved | None, stored: int) -> bool:
         if step is Step.COLD:
             return stored >= lookup.total - lookup.total % self._chunk_tokens - lookup.hit
         return retrieved is not None or not step.is_reuse
@@ -78,7 +79,7 @@ class EngineLog:
 
 def _stored(lines: Sequence[str]) -> tuple[int, float]:
     """Tokens and seconds of all ``Stored`` lines of one rank: a long prompt is stored in parts."""
-    parts: dict[str, list[Transfer]] = {}
+    parts: dict[str, list[Moved]] = {}
     for line in lines:
         if stored := parse_stored(line):
             process = _PROCESS.search(line)

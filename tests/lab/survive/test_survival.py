@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from kvtiers.errors import KvtiersError
-from kvtiers.result.schema import Host, Versions
-from kvtiers.result.survival import COLUMNS, SCHEMA, Outcome, Scenario, Survival, dump, read_survival, table
+from kvtiers.result.schema import Host, Versions, dump
+from kvtiers.result.survival import COLUMNS, SCHEMA, Outcome, Scenario, Survival, read_survival, table
 from kvtiers.words import LANGUAGES
 from lab.survive.scenarios import HAPPENS
 
