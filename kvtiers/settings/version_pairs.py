@@ -9,7 +9,6 @@ from functools import cache
 from kvtiers.result.records import from_json
 from kvtiers.tables import read_table
 
-
 _PARTS = 5  # of a version, at most
 
 

@@ -18,6 +18,7 @@ from kvtiers.settings.mp import ROLE_AND_POLICY, Bucket, Drive, MPMode, Redis, T
 from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.units import GIB, positive
 
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # LMCache loads through this much host memory even where no CPU tier is wanted; a longer prefix would never load.
 STAGING_GIB = 5.0
 
@@ -104,6 +105,11 @@ def mp_mode(plan: Plan) -> MPMode | None:
         transfer=transfer or Transfer.LMCACHE_DRIVEN,
         shm_name="kvtiers" if transfer else "",
     )
+
+
+def has_own_redis(plan: Plan) -> bool:
+    """Is the plan's Redis on the host itself, where no other host finds it?"""
+    return plan.wiring is Wiring.MP_REDIS and _redis(plan.redis_url).host in _LOOPBACK
 
 
 def settings(plan: Plan) -> dict[str, Any]:
