@@ -30,6 +30,16 @@ class Platform(StrEnum):
     WSL2 = "wsl2"
     CPU = "cpu"
 
+    @property
+    def transfer(self) -> Transfer:
+        """Who copies KV between engine and LMCache's server."""
+        return {Platform.CPU: Transfer.AUTO, Platform.WSL2: Transfer.ENGINE_DRIVEN}.get(self, Transfer.LMCACHE_DRIVEN)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What an engine there is told, whatever it serves: vLLM pins no memory in WSL2 unless asked to."""
+        return {"VLLM_WSL2_ENABLE_PIN_MEMORY": "1"} if self is Platform.WSL2 else {}
+
 
 class Wiring(StrEnum):
     """Which tiers to wire below the GPU's own KV pool, and by whom: best first, the in-process legacy last."""
@@ -96,14 +106,14 @@ def mp_mode(plan: Plan) -> MPMode | None:
             pass
         case _:
             return None
-    transfer = {Platform.CPU: Transfer.AUTO, Platform.WSL2: Transfer.ENGINE_DRIVEN}.get(plan.platform)
+    transfer = plan.platform.transfer
     return MPMode(
         l1_gib=positive("cpu_gib", plan.cpu_gib),
         l2=l2,
         chunk_tokens=plan.chunk_tokens,
         max_workers=plan.tensor_parallel,
-        transfer=transfer or Transfer.LMCACHE_DRIVEN,
-        shm_name="kvtiers" if transfer else "",
+        transfer=transfer,
+        shm_name="" if transfer is Transfer.LMCACHE_DRIVEN else "kvtiers",
     )
 
 
@@ -180,7 +190,7 @@ def engine_environment(plan: Plan) -> dict[str, str]:
     A hash seed that is equal in every process and after every restart; LMCache's server hashes alike by itself.
     """
     seed = {} if plan.wiring.mode is LMCacheMode.MP else {"PYTHONHASHSEED": "0"}
-    return seed | lmcache_environment(settings(plan))
+    return plan.platform.environment | seed | lmcache_environment(settings(plan))
 
 
 def shell(command: Sequence[str]) -> str:

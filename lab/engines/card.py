@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from kvtiers.units import GIB, format_bytes
 from lab.errors import LabError
 from lab.knobs import Pool
-from machine.gpu import Card, in_wsl
+from machine.gpu import Card
 
 # Estimated, not measured: a CUDA context, activations and logits of 2,048 tokens, CUDA graphs.
 _ENGINE_MORE_BYTES = 2 * GIB
@@ -62,4 +62,4 @@ def environment(card: Card | None) -> dict[str, str]:
     chosen = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": str(card.index)} if card else {}
     # Both want nvcc, which no package brings. Without them FP8 has other kernels, and greedy answers need no sampler.
     quiet = {"VLLM_USE_DEEP_GEMM": "0", "VLLM_USE_FLASHINFER_SAMPLER": "0"}
-    return chosen | quiet | ({"VLLM_WSL2_ENABLE_PIN_MEMORY": "1"} if in_wsl() else {})
+    return chosen | quiet
