@@ -123,19 +123,14 @@ def _run(arguments: list[str]) -> tuple[int, str]:
 
 def _ids(written: str) -> Iterator[tuple[str, str]]:
     """Of every finding and conclusion, wherever in the JSON it stands: id and severity."""
+    nodes: list[dict[str, Any]] = []
+    decoder, rest = json.JSONDecoder(object_hook=nodes.append), written.strip()
     with contextlib.suppress(ValueError):  # a refusal is a line of text
-        decoder, rest = json.JSONDecoder(), written.strip()
         while rest:
-            document, end = decoder.raw_decode(rest)
-            yield from _said(document)
-            rest = rest[end:].lstrip()
-
-
-def _said(node: Any) -> Iterator[tuple[str, str]]:
-    if isinstance(node, dict) and "id" in node and "what" in node:
-        yield node["id"], node.get("severity", "") if node.get("certain", True) else UNCERTAIN
-    for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
-        yield from _said(inner)
+            rest = rest[decoder.raw_decode(rest)[1] :].lstrip()
+    for node in nodes:
+        if "id" in node and "what" in node:
+            yield node["id"], node.get("severity", "") if node.get("certain", True) else UNCERTAIN
 
 
 def missing(case: Case, answer: Answer) -> list[str]:

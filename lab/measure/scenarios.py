@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kvtiers.ledger.tiers import Tier
-from kvtiers.result.evidence import Evidence, contradictions
+from kvtiers.result.evidence import Evidence, ServerCounters, ServerLog, contradictions
 from kvtiers.result.schema import Sample
 from kvtiers.result.steps import Arm, Moment, Step
 from lab.judge.engine_log import EngineLog
 from lab.knobs import Knobs
 from lab.measure.cache_server import CacheServer
 from lab.measure.chunks import ChunkFiles
-from lab.measure.client import Client
+from lab.measure.client import Client, Completion
 from lab.measure.counters import await_deltas, read_totals
 from lab.measure.documents import Document, TokenSource
 
@@ -118,37 +118,16 @@ class Runner:
             asked = [(target, steps[turn]) for target, steps in zip(targets, late, strict=True) if turn < len(steps)]
             for target, _ in asked:
                 for number in range(self._experiment.floods):
-                    self._flood(target, f"{document.name}/flood-{repeat}-{turn}-{number}")
+                    name = f"{document.name}/flood-{repeat}-{turn}-{number}"
+                    flood = self._experiment.source.document(name, self._experiment.flood_tokens)
+                    self._request(target, None, flood, max_tokens=1)
             for target, step in asked:
                 _settle(target, step)
             for target, step in asked:
                 yield self._measure(target, step, document, repeat)
 
-    def _flood(self, target: Target, name: str) -> None:
-        self._on_request(f"{target.arm} flood")
-        target.check()
-        flood = self._experiment.source.document(name, self._experiment.flood_tokens)
-        request_id = next(self._ids)
-        target.client.complete(flood.token_ids, 1, request_id)
-        _, target.totals = await_deltas(target.client, target.totals)
-        if target.cache_server:
-            target.cache_server.witness(request_id, None, len(flood.token_ids))
-        self._count_chunks(target, flood)
-
     def _measure(self, target: Target, step: Step, document: Document, repeat: int) -> Sample:
-        self._on_request(f"{target.arm} {step}")
-        target.check()
-        request_id = next(self._ids)
-        completion = target.client.complete(document.token_ids, self._experiment.knobs.max_tokens, request_id)
-        counters, target.totals = await_deltas(target.client, target.totals)
-        log = target.log.request(request_id, step) if target.log else None
-        server_log, server_counters = (
-            target.cache_server.witness(request_id, step, completion.prompt_tokens)
-            if target.cache_server
-            else (None, None)
-        )
-        if step is Step.COLD:
-            self._count_chunks(target, document)
+        completion, evidence = self._request(target, step, document, self._experiment.knobs.max_tokens)
         return Sample(
             arm=target.arm,
             step=step,
@@ -157,11 +136,25 @@ class Runner:
             prompt_tokens=completion.prompt_tokens,
             ttft_s=completion.ttft_s,
             tpot_s=completion.tpot_s,
-            evidence=Evidence(log, server_log, server_counters, counters, completion.token_ids),
+            evidence=evidence,
         )
 
-    def _count_chunks(self, target: Target, document: Document) -> None:
-        target.chunks_stored += len(document.token_ids) // self._experiment.knobs.chunk_tokens
+    def _request(
+        self, target: Target, step: Step | None, document: Document, max_tokens: int
+    ) -> tuple[Completion, Evidence]:
+        """An answer, and all that is said of it; without a step it is a flood's."""
+        self._on_request(f"{target.arm} {step or 'flood'}")
+        target.check()
+        request_id = next(self._ids)
+        completion = target.client.complete(document.token_ids, max_tokens, request_id)
+        counters, target.totals = await_deltas(target.client, target.totals)
+        log = target.log.request(request_id, step) if target.log and step else None
+        server: tuple[ServerLog | None, ServerCounters | None] = (None, None)
+        if target.cache_server:
+            server = target.cache_server.witness(request_id, step, completion.prompt_tokens)
+        if step in (None, Step.COLD):
+            target.chunks_stored += len(document.token_ids) // self._experiment.knobs.chunk_tokens
+        return completion, Evidence(log, *server, counters, completion.token_ids)
 
 
 def _alternating(steps: tuple[Step, ...], repeat: int) -> tuple[Step, ...]:

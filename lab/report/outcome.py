@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from kvtiers.result.schema import SCHEMA, Host, Mode, Model, Parting, ProcessRun, Result, Sample, Settings, Versions
 from kvtiers.result.summary import summarize
@@ -35,13 +36,8 @@ def collect(experiment: Experiment, targets: Sequence[Target], outcome: Outcome,
     stays."""
     with bars() as progress:
         bar = add_bar(progress, "requests", experiment.requests(targets, again))
-
-        def on_request(what: str) -> None:
-            bar.note(what)
-            bar.advance()
-
         try:
-            outcome.samples.extend(Runner(experiment, targets, on_request).run(again))
+            outcome.samples.extend(Runner(experiment, targets, lambda what: bar.advance(1, what)).run(again))
             outcome.partings += _partings(experiment, targets, outcome)
         except LabError as error:
             outcome.problems.append(portable(str(_cause(error, targets))))
@@ -83,34 +79,14 @@ def _cause(error: LabError, targets: Sequence[Target]) -> LabError:
     return error
 
 
-def settings(
-    experiment: Experiment,
-    *,
-    pool_tokens: int,
-    block_tokens: int,
-    chunk_tokens: int | None = None,
-    threads: int | None = None,
-    direct_io: bool | None = None,
-    l1_gib: float | None = None,
-    side_by_side: bool | None = None,
-) -> Settings:
-    """The knobs of an experiment beside what its engine made of them; None where that does not tell."""
-    knobs = experiment.knobs
-    return Settings(
-        pool_tokens=pool_tokens,
-        block_tokens=block_tokens,
-        chunk_tokens=chunk_tokens,
-        documents=tuple(document.name for document in experiment.documents),
-        document_tokens=tuple(len(document.token_ids) for document in experiment.documents),
-        flood_tokens=experiment.flood_tokens,
-        repeats=knobs.repeats,
-        max_tokens=knobs.max_tokens,
-        seed=knobs.seed,
-        threads=threads,
-        direct_io=direct_io,
-        l1_gib=l1_gib,
-        side_by_side=side_by_side,
-    )
+def asked_for(experiment: Experiment) -> dict[str, Any]:
+    """What an experiment knows of its Settings; the rest is its engine's."""
+    return {
+        "documents": tuple(document.name for document in experiment.documents),
+        "document_tokens": tuple(len(document.token_ids) for document in experiment.documents),
+        "flood_tokens": experiment.flood_tokens,
+        **{name: getattr(experiment.knobs, name) for name in ("repeats", "max_tokens", "seed")},
+    }
 
 
 def assemble(

@@ -19,7 +19,7 @@ from lab.engines.presets import PRESETS
 from lab.engines.process import Process, wait_until_healthy
 from lab.judge.engine_log import EngineLog
 from lab.knobs import Knobs
-from lab.launches import Directories, LocalRun, launches, pool_of
+from lab.launches import DEFAULT_CACHE_ROOT, Directories, LocalRun, launches, pool_of
 from lab.measure.client import Client
 from lab.measure.documents import TokenSource, ordinary_ids
 from lab.measure.server import RequestError
@@ -128,6 +128,17 @@ def connector(**values: object) -> Change:
         return replace(launch, command=(*launch.command[:at], config, *launch.command[at + 1 :]))
 
     return change
+
+
+@contextmanager
+def planned(wanted: LocalRun) -> Iterator[tuple[Path, list[Launch]]]:
+    """A directory for its chunks, and what a run would start."""
+    with (
+        run_directory(DEFAULT_CACHE_ROOT) as chunks,
+        run_directory(Path(tempfile.gettempdir())) as sockets,
+        reserved_ports(wanted.ports) as ports,
+    ):
+        yield chunks, launches(wanted, pool_of(wanted), Directories(chunks, sockets), ports, direct_io=False)
 
 
 @contextmanager
