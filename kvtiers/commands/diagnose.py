@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 
 
 def to_json(diagnosis: Diagnosis, language: str = "en") -> dict[str, Any]:
-    log, start, rates = diagnosis.log, diagnosis.log.start, diagnosis.rates
+    log, start = diagnosis.log, diagnosis.log.start
     return {
         "conclusion": diagnosis.conclusion.to_json(language),
         "problems": [problem.to_json(language) for problem in diagnosis.problems],
@@ -74,9 +74,9 @@ def to_json(diagnosis: Diagnosis, language: str = "en") -> dict[str, Any]:
         "stored_gib": log.stored_gib,
         "retrieved_gib": log.retrieved_gib,
         "retrieve_gib_per_s": log.retrieved_gib / log.retrieve_s if log.retrieve_s else None,
-        "prefill_tokens_per_s": rates.prefill,
-        "load_tokens_per_s": rates.load,
-        "ceiling": rates.ceiling,
+        "prefill_tokens_per_s": log.prefill_tokens_per_s,
+        "load_tokens_per_s": log.load_tokens_per_s,
+        "ceiling": log.ceiling,
         "own_hit_rate_percent": start.own_hit_rate,
         "external_hit_rate_percent": start.external_hit_rate,
         "warnings": [_warning(log, name, language) for name, _ in log.warnings.most_common()],

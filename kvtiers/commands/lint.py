@@ -69,16 +69,22 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 
 
 def _sources(names: Sequence[str]) -> tuple[list[Source], list[tuple[str, str]]]:
-    """The texts to read: each file that was named, and of a folder what concerns vLLM or LMCache."""
+    """The texts to read: each file that was named, and of a folder what concerns vLLM or LMCache; of that also what
+    can't be read, with the reason."""
     sources: list[Source] = []
     skipped: list[tuple[str, str]] = []
     for name in names:
-        if name != "-" and Path(name).is_dir():
-            inside, refused = _folder(Path(name))
-            sources += inside
-            skipped += refused
+        if name == "-" or not Path(name).is_dir():
+            sources.append(Source("stdin" if name == "-" else name, _read(name)))
             continue
-        sources.append(Source("stdin" if name == "-" else name, _read(name)))
+        for path in map(str, _below(Path(name))):
+            try:
+                source = Source(path, _read(path))
+                read_sources([source])
+            except KvtiersError as error:
+                skipped.append((path, str(error).removeprefix(f"{path}, ")))
+            else:
+                sources.append(source)
     silent = [source.name for source in sources if source.name in (*names, "stdin") and _says_nothing(source, sources)]
     if silent or read_sources(sources).silent:
         raise KvtiersError(
@@ -93,21 +99,6 @@ def _says_nothing(source: Source, sources: Sequence[Source]) -> bool:
         return False
     whole, without = read_sources(sources), read_sources([one for one in sources if one is not source])
     return replace(whole, read=[]) == replace(without, read=[])
-
-
-def _folder(folder: Path) -> tuple[list[Source], list[tuple[str, str]]]:
-    """What is read of a folder, and what is not, with the reason."""
-    sources: list[Source] = []
-    skipped: list[tuple[str, str]] = []
-    for path in _below(folder):
-        try:
-            source = Source(str(path), _read(str(path)))
-            read_sources([source])
-        except KvtiersError as error:
-            skipped.append((str(path), str(error).removeprefix(f"{path}, ")))
-        else:
-            sources.append(source)
-    return sources, skipped
 
 
 def _below(folder: Path) -> Iterator[Path]:

@@ -82,7 +82,11 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         name: "".join(f"# {line}\n" for line in said) + f"\n{content}"
         for name, content in files_of(advice.plan, Form(options.form), served.lmcache).items()
     }
-    return _write(written, Path(options.into)) if options.into else _print(written), status
+    if options.into:
+        return _write(written, Path(options.into)), status
+    # One file as it is; of several, each under its name.
+    shown = written.values() if len(written) == 1 else [f"# {name}\n{content}" for name, content in written.items()]
+    return "\n".join(shown).rstrip(), status
 
 
 def _served(options: argparse.Namespace) -> Served:
@@ -148,13 +152,6 @@ def _commands(plan: Plan, proof: Sequence[str], language: str) -> list[str]:
         parts += ["", f"# {words(f'file.{kind}')}", content.rstrip()]
     parts += ["", f"# {words('prove')}"]
     return parts + [f"{number}. {words(f'proof.{name}')}" for number, name in enumerate(proof, 1)]
-
-
-def _print(contents: Mapping[str, str]) -> str:
-    """One file as it is; of several, each under its name."""
-    if len(contents) == 1:
-        return "".join(contents.values()).rstrip()
-    return "\n".join(f"# {name}\n{content}" for name, content in contents.items()).rstrip()
 
 
 def _write(contents: Mapping[str, str], directory: Path) -> str:

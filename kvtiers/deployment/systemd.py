@@ -1,7 +1,7 @@
 """One machine under systemd: a unit a process, started in order, each restarted by itself."""
 
 from kvtiers.deployment.services import Service
-from kvtiers.settings.wiring import by_option
+from kvtiers.settings.wiring import shell
 
 _UNIT = """[Unit]
 Description={role} for vLLM's KV cache
@@ -30,7 +30,7 @@ def files(services: list[Service]) -> dict[str, str]:
         environment = "".join(
             f"Environment={_quoted(f'{key}={value}')}\n" for key, value in service.environment.items()
         )
-        command = by_option(service.command, _quoted)
+        command = shell(service.command, _quoted)
         units[name] = _UNIT.format(role=service.role, after=started, environment=environment, command=command)
         started += f" {name}"
     return units

@@ -14,18 +14,9 @@ from kvtiers.logs.scan import Event, events_of
 from kvtiers.logs.state import Log
 from kvtiers.logs.warnings import Trouble
 
-# Events that say one thing of the latest start, and the field it goes to.
-_OF_A_START = {
-    "ready": "ready",
-    "stopping": "stopping",
-    "no_config_file": "no_config_file",
-    "settings": "settings",
-    "disk": "disk_path",
-    "pool": "pool_tokens",
-    "architecture": "architecture",
-}
-# … and sets of it that they add to.
-_ADDED_TO_A_START = {"backend": "backends", "none_hash": "none_hashes"}
+# Events that say one thing of the latest start: fields of it, and sets to which they add.
+_OF_A_START = ("ready", "stopping", "no_config_file", "settings", "disk_path", "pool_tokens", "architecture")
+_ADDED_TO_A_START = ("backends", "none_hashes")
 _SAID_AT_A_STOP = ("engine_dead", "python_died", "proc_died", "answered_500")
 # What processes say on their way out, of themselves and of each other.
 _OF_A_STOP = re.compile(
@@ -80,8 +71,8 @@ class LogReader:
         self._process = self._role = ""  # whose line it is, where it says so
         own = {name.removeprefix("_on_"): getattr(self, name) for name in dir(self) if name.startswith("_on_")}
         self._take = own | {
-            **{name: partial(self._note, field) for name, field in _OF_A_START.items()},
-            **{name: partial(self._add, field) for name, field in _ADDED_TO_A_START.items()},
+            **{name: partial(self._note, name) for name in _OF_A_START},
+            **{name: partial(self._add, name) for name in _ADDED_TO_A_START},
             "lookup": log.request,
             "installed": log.installed.update,
             "metric": log.metrics.take,

@@ -3,6 +3,7 @@
 import re
 from collections import Counter, OrderedDict, deque
 from dataclasses import dataclass, field
+from statistics import median
 
 from kvtiers.logs.metrics import Metrics
 from kvtiers.logs.requests import Kind, Request
@@ -59,6 +60,22 @@ class Log:
         if not self.starts:
             self.starts.append(Start())
         return self.starts[-1]
+
+    @property
+    def prefill_tokens_per_s(self) -> float | None:
+        """Of the last cold requests, the median; None where the log does not show it."""
+        return median(self.prefill_rates) if self.prefill_rates and not self.mixed else None
+
+    @property
+    def load_tokens_per_s(self) -> float | None:
+        """The same of the last loads."""
+        return median(self.load_rates) if self.load_rates and not self.mixed else None
+
+    @property
+    def ceiling(self) -> float | None:
+        """How much faster a token is loaded than computed: no reuse can gain more."""
+        load, prefill = self.load_tokens_per_s, self.prefill_tokens_per_s
+        return load / prefill if load and prefill else None
 
     def begin(self) -> None:
         """A server starts: whoever was waiting has been answered or never will be."""

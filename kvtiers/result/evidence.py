@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from kvtiers.ledger.tiers import Tier
 from kvtiers.result.steps import Step
 
-
 # Of a document longer than a block or chunk, its whole ones hold at least half.
 _LEAST_SHARE = 0.5
 

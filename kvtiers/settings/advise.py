@@ -12,7 +12,7 @@ from typing import Any
 from kvtiers.errors import KvtiersError
 from kvtiers.ledger.tiers import Tier, Traffic, Verdict, judge
 from kvtiers.settings.mp import server_command
-from kvtiers.settings.version_pairs import LMCacheMode, known_pair
+from kvtiers.settings.version_pairs import LMCacheMode, known_pair, numbers
 from kvtiers.settings.wiring import (
     STAGING_GIB,
     Plan,
@@ -214,11 +214,12 @@ def _risk_notes(served: Served, host: Host, wiring: Wiring) -> Iterator[Note]:
 def _version_notes(served: Served, host: Host, wiring: Wiring) -> tuple[Note, ...]:
     """What is known of the versions; refused where they are none, or lack the tier."""
     for version in filter(None, (served.vllm, served.lmcache)):
-        _numbers(version)
+        if not all(part.isdecimal() for part in version.split(".")[:2]):
+            raise KvtiersError(f"a version must look like 0.32.0, got {version!r}")
     if wiring.mode is None:
         if host.platform is Platform.CPU:
             raise KvtiersError("vLLM's own tiering needs a GPU")
-        if served.vllm and _numbers(served.vllm) < _TIERING_SINCE:
+        if served.vllm and numbers(served.vllm) < _TIERING_SINCE:
             raise KvtiersError(
                 f"vLLM {served.vllm} has no TieringOffloadingSpec with a file-system tier: it came with 0.22"
             )
@@ -240,18 +241,11 @@ def _version_notes(served: Served, host: Host, wiring: Wiring) -> tuple[Note, ..
         values |= {"since": pair.vllm_from, "upto": pair.lmcache_to}
     if pair and not pair.works:
         return (("pair_fails" if served.vllm else "pair_may_fail", values),)
-    if in_process and _numbers(served.vllm) >= _IN_PROCESS_BEFORE:
+    if in_process and numbers(served.vllm) >= _IN_PROCESS_BEFORE:
         return (("pair_unkept", values),)
     if not (served.vllm and served.lmcache):
         return ()
     return (("pair_works" if pair else "pair_unknown", values),)
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    parts = version.split(".")[:2]
-    if not all(part.isdecimal() for part in parts):
-        raise KvtiersError(f"a version must look like 0.32.0, got {version!r}")
-    return tuple(int(part) for part in parts)
 
 
 def proof(wiring: Wiring) -> tuple[str, ...]:

@@ -68,24 +68,24 @@ def known_pair(mode: LMCacheMode, vllm: str, lmcache: str, platform: str = "") -
 
 def _is_within(version: str, first: str, last: str) -> bool:
     lowest, highest = _span(version)
-    return not version or (_numbers(first) <= lowest and (not last or highest <= _numbers(last)))
+    return not version or (numbers(first) <= lowest and (not last or highest <= numbers(last)))
 
 
 def _may_be_within(version: str, first: str, last: str) -> bool:
     """``0.5.6.1`` is no later than 0.5.6: nobody said that the patch mends what failed."""
     lowest, highest = _span(version)
-    return _numbers(first) <= highest and (not last or lowest <= _numbers(last, math.inf))
+    return numbers(first) <= highest and (not last or lowest <= numbers(last, math.inf))
 
 
 def _span(version: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """The lowest and the highest that it may be: ``0.26`` is 0.26.0, ``0.26.x`` any 0.26, and no number anything."""
     is_told = re.match(r"v?\d", version) and not re.search(r"\.[xX*]", version)
-    return _numbers(version), _numbers(version, 0 if is_told else math.inf)
+    return numbers(version), numbers(version, 0 if is_told else math.inf)
 
 
-def _numbers(version: str, rest: float = 0) -> tuple[float, ...]:
+def numbers(version: str, rest: float = 0) -> tuple[float, ...]:
     """Those that it begins with, and ``rest`` for those it does not name. A letter before them, and what follows, as
     in ``v0.15.1+cu130``, do not decide."""
     match = re.match(r"v?(\d+(?:\.\d+)*)", version)
-    numbers = [float(part) for part in match[1].split(".")] if match else []
-    return tuple(numbers + [rest] * (_PARTS - len(numbers)))
+    told = [float(part) for part in match[1].split(".")] if match else []
+    return tuple(told + [rest] * (_PARTS - len(told)))

@@ -193,13 +193,8 @@ def engine_environment(plan: Plan) -> dict[str, str]:
     return plan.platform.environment | seed | lmcache_environment(settings(plan))
 
 
-def shell(command: Sequence[str]) -> str:
-    """A command quoted for a POSIX shell, one option a line."""
-    return by_option(command, shlex.quote)
-
-
-def by_option(command: Sequence[str], quote: Callable[[str], str]) -> str:
-    """A command on continued lines, one option a line."""
+def shell(command: Sequence[str], quote: Callable[[str], str] = shlex.quote) -> str:
+    """A command quoted, for a POSIX shell unless said otherwise, on continued lines: one option a line."""
     lines: list[list[str]] = [[]]
     for word in command:
         if word.startswith("--"):

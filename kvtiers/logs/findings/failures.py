@@ -50,9 +50,7 @@ def failures(log: Log) -> Iterator[Conclusion]:
     """Every kind of failure that lines of the log show, first causes first."""
     made_good = {id(start) for start in failed_before(log)}
     starts = [start for start in log.starts if id(start) not in made_good]
-    warnings: Counter[str] = Counter()
-    for start in starts:
-        warnings.update(start.warnings)
+    warnings: Counter[str] = sum((start.warnings for start in starts), Counter())
     known = list(_known(log, starts, warnings))
     unknown = _unknown(starts)
     if unknown and unknown.values["start"]:  # what failed a start comes before all that was said later

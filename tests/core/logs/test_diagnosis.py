@@ -30,8 +30,8 @@ def test_the_labs_own_run_line_by_line() -> None:
     assert (diagnosis.conclusion.id, diagnosis.problems) == ("works", ())
     assert (log.start.vllm, log.start.connector) == ("0.32.0", "LMCacheCPUConnectorV1")
     assert log.start.backends == {"LocalCPUBackend", "LocalDiskBackend"}
-    assert diagnosis.rates.ceiling is not None
-    assert diagnosis.rates.ceiling > 10
+    assert diagnosis.log.ceiling is not None
+    assert diagnosis.log.ceiling > 10
 
 
 @pytest.mark.parametrize(("conclusion", "lines"), CONCLUSIONS, ids=[name for name, _ in CONCLUSIONS])

@@ -33,7 +33,7 @@ VLLM_LINES = {
     ],
     "engine": [ENGINE],
     "connector": [CONNECTOR],
-    "pool": [
+    "pool_tokens": [
         "INFO 11-29 [kv_cache_utils.py:1] CPU KV cache size: 2,816 tokens, Maximum concurrency for 2,688 tokens per x",
         "INFO 11-29 [kv_cache_utils.py:1] GPU KV cache size: 43,296 tokens",
     ],
