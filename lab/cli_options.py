@@ -15,29 +15,12 @@ from lab.errors import LabError
 _WITH_URL = {"url", "server", "log", "document", "output", "document_tokens", "chunk_tokens", "repeats", "max_tokens"}
 _WITH_URL |= {"seed"}
 # Options of vLLM's that say where the engine answers, or change the KV, the pool or the connector that is measured.
-_OURS = [
-    "--host",
-    "--port",
-    "--uds",
-    "--api-key",
-    "--config",
-    "--model",
-    "--served-model-name",
-    "--revision",
-    "--dtype",
-    "--block-size",
-    "--num-gpu-blocks-override",
-    "--kv-cache-dtype",
-    "--kv-transfer-config",
-    "--kv-offloading-size",
-    "--kv-offloading-backend",
-    "--tensor-parallel-size",
-    "-tp",
-    "--pipeline-parallel-size",
-    "-pp",
-    "--data-parallel-size",
-    "-dp",
-]
+_OURS = (
+    *("--host", "--port", "--uds", "--api-key", "--config", "--model", "--served-model-name", "--revision", "--dtype"),
+    *("--block-size", "--num-gpu-blocks-override", "--kv-cache-dtype", "--kv-transfer-config"),
+    *("--kv-offloading-size", "--kv-offloading-backend"),
+    *("--tensor-parallel-size", "-tp", "--pipeline-parallel-size", "-pp", "--data-parallel-size", "-dp"),
+)
 
 
 def _wiring(name: str) -> LMCacheMode:

@@ -105,8 +105,8 @@ class CacheServer(Server):
 
     def _stranger(self, said: str) -> RequestError:
         return RequestError(
-            f"{self.url}/status is not as LMCache's server answers ({said}): --server takes its HTTP address, port 8080 "
-            "unless --http-port says otherwise"
+            f"{self.url}/status is not as LMCache's server answers ({said}): --server takes its HTTP address, port "
+            "8080 unless --http-port says otherwise"
         )
 
 
