@@ -16,6 +16,8 @@ from rich.table import Table
 from kvtiers.errors import KvtiersError
 from kvtiers.result import schema
 from kvtiers.result.schema import Result, read_result
+from kvtiers.result.survival import SCHEMA as SURVIVAL
+from kvtiers.result.survival import read_survival
 from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.units import format_bytes
 from lab.admission import admit, chosen, fitting
@@ -166,7 +168,11 @@ def gpu() -> None:
 def show_result(file: Annotated[Path, typer.Argument(help="A result file.")] = LATEST) -> None:
     """Print a result file's table and what it says."""
     try:
-        result = read_result(file.read_text(encoding="utf-8"))
+        content = file.read_text(encoding="utf-8")
+        if f'"{SURVIVAL}"' in content:
+            show_survival(read_survival(content), _out)
+            return
+        result = read_result(content)
     except (OSError, UnicodeDecodeError) as error:
         raise LabError(f"cannot read {file}: {error}") from error
     except KvtiersError as error:
