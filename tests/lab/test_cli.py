@@ -36,6 +36,14 @@ def test_a_dry_run_prints_both_arms_and_starts_nothing() -> None:
     assert "--num-gpu-blocks-override 43" in done.stdout
 
 
+def test_a_dry_run_does_not_print_what_a_run_would_refuse() -> None:
+    done = lab("run", "--dry-run", "--engine", "cuda", "--wiring", "in-process")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "is known not to work" in done.stderr
+    assert "On CUDA no pair is known to work" in done.stderr
+    assert lab("run", "--dry-run", "--engine", "cuda", "--wiring", "in-process", "--known-bad").returncode == 0
+
+
 def test_options_of_the_engines_own_are_passed_to_both_arms_after_the_labs() -> None:
     wanted = ("--engine-arg=--max-num-seqs 4", "--engine-arg=--seed=7")
     done = lab("run", "--dry-run", "--engine", "cpu", *wanted)
@@ -117,7 +125,6 @@ def test_a_corrupt_result_is_one_message(tmp_path: Path) -> None:
         (("run", "--engine", "cpu", "--port", "65534", "--dry-run"), "so 65532 at most"),
         (("run", "--engine", "cpu", "--document", "/nowhere/a.txt", "--dry-run"), "cannot read /nowhere/a.txt"),
         (("run", "--engine", "cpu", "--pool-tokens", "-9", "--dry-run"), "do not fit the pool of 0 tokens"),
-        (("run", "--engine", "cuda", "--wiring", "in-process", "--dry-run"), "On CUDA no pair is known to work"),
         (
             ("run", "--engine", "cpu", "--engine-arg=--port=80", "--dry-run"),
             "--engine-arg --port=80: that is the lab's",
