@@ -43,6 +43,14 @@ def test_a_port_that_is_asked_for_and_taken_is_named() -> None:
             pass
 
 
+@pytest.mark.parametrize("first", [65533, 65534, 65535])
+def test_ports_past_the_last_are_refused_where_they_would_be_printed_too(first: int) -> None:
+    with pytest.raises(LabError, match=f"--port {first}: .* so 65532 at most"), reserved_ports(4, first):
+        pass
+    with pytest.raises(LabError, match="so 65532 at most"):
+        dry_run(replace(TINY, port=first))
+
+
 def test_a_port_that_is_asked_for_is_the_first_of_the_arms() -> None:
     assert [launch.port for launch in dry_run(replace(TINY, port=9000))] == [9002, 9000, 9001]
 
