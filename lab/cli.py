@@ -20,7 +20,6 @@ from kvtiers.result.survival import SCHEMA as SURVIVAL
 from kvtiers.result.survival import read_survival
 from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.units import format_bytes
-from lab.admission import admit, chosen, fitting
 from lab.cli_options import (
     Engine,
     EngineArguments,
@@ -35,6 +34,7 @@ from lab.cli_options import (
     refuse_beside_url,
     vllm_words,
 )
+from lab.engines.admission import admit, chosen, fitting
 from lab.engines.install import set_up
 from lab.engines.models import bring
 from lab.engines.presets import PRESETS, choose_preset

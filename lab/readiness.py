@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kvtiers.units import GIB, format_bytes
-from lab.admission import fitting
+from lab.engines.admission import fitting
 from lab.engines.presets import DEFAULT_PRESET, PRESETS, Preset
 from lab.knobs import Knobs
 from lab.launches import DEFAULT_CACHE_ROOT, LocalRun, bytes_stored, pool_of, share_of_card, storage_for

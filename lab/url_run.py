@@ -39,13 +39,12 @@ def run_url(url: str, knobs: Knobs, server: str | None, log: Path | None, texts:
     """
     if log and not log.is_file():
         raise LabError(f"no log file {log}")
-    model = served_model(url)
     outcome = Outcome()
     with ExitStack() as stack:
-        client = stack.enter_context(closing(Client(url, model)))
-        cache = CacheServer(server, CacheServerLog(log) if log else None) if server else None
-        if cache:
-            stack.callback(cache.close)
+        client = stack.enter_context(closing(Client(url, served_model(url))))
+        cache = None
+        if server:
+            cache = stack.enter_context(closing(CacheServer(server, CacheServerLog(log) if log else None)))
             knobs = replace(knobs, chunk_tokens=cache.chunk_tokens)
         pool_tokens, block_tokens = pool_size(client)
         source = TokenSource(ids_of_words(client), knobs.seed)
@@ -68,7 +67,7 @@ def run_url(url: str, knobs: Knobs, server: str | None, log: Path | None, texts:
         lmcache_mode=LMCacheMode.MP if server else LMCacheMode.IN_PROCESS if log else None,
         versions=Versions("", "", "", platform.python_version(), kvtiers.__version__),
         host=describe(Path.cwd(), choose("auto").card),
-        model=Model(model, None, None),
+        model=Model(client.model, None, None),
         settings=Settings(pool_tokens, block_tokens, **_UNTOLD, **asked_for(experiment)),
     )
 

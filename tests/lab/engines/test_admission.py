@@ -7,7 +7,7 @@ import pytest
 
 from kvtiers.settings.version_pairs import LMCacheMode
 from lab import cli
-from lab.admission import admit, fitting
+from lab.engines.admission import admit, fitting
 from lab.engines.install import pinned_versions
 from lab.engines.presets import DEFAULT_PRESET, PRESETS
 from lab.errors import LabError
