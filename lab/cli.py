@@ -2,9 +2,8 @@
 
 import json
 import os
-import shlex
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
@@ -17,6 +16,8 @@ from rich.table import Table
 from kvtiers.errors import KvtiersError
 from kvtiers.result import schema
 from kvtiers.result.schema import Result, read_result
+from kvtiers.result.survival import SCHEMA as SURVIVAL
+from kvtiers.result.survival import read_survival
 from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.units import format_bytes
 from lab.cli_options import (
@@ -30,7 +31,10 @@ from lab.cli_options import (
     Server,
     StartTimeout,
     Wiring,
+    refuse_beside_url,
+    vllm_words,
 )
+from lab.engines.admission import admit, chosen, fitting
 from lab.engines.install import set_up
 from lab.engines.models import bring
 from lab.engines.presets import PRESETS, choose_preset
@@ -49,16 +53,10 @@ from lab.survive.report import show as show_survival
 from lab.survive.run import run_survive
 from lab.url_run import run_url
 from machine import MachineError
-from machine.commands import ENGINES
-from machine.gpu import Choice, choose
+from machine.gpu import Choice
 from progress import say
 
 INTERRUPTED = 130
-_AS_IT_IS = (
-    "--url measures a server as it is: --preset, --model, --engine-arg, --page-cache, --restart and --dry-run "
-    "do not go with it"
-)
-_OURS = ("--host", "--port", "--model", "--served-model-name", "--kv-transfer-config", "--num-gpu-blocks-override")
 _STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -73,6 +71,7 @@ _out = Console(highlight=False)
 @app.command()
 @options_from(Knobs, "knobs")
 def run(
+    context: typer.Context,
     knobs: Knobs,
     engine: Engine = "auto",
     preset: PresetName = None,
@@ -93,8 +92,7 @@ def run(
     """Run the experiment and write the result file."""
     documents = tuple(document or ())
     if url is not None:
-        if preset or model or engine_arg or dry_run_only or knobs.page_cache or knobs.restart:
-            raise LabError(_AS_IT_IS)
+        refuse_beside_url(context)
         outcome.check_writable(output)
         _report(run_url(url, knobs, server, log, documents), output)
         return
@@ -102,25 +100,21 @@ def run(
         raise LabError("--server and --log go with --url; the lab starts its own server and reads its own logs")
     if knobs.restart and wiring is LMCacheMode.IN_PROCESS:
         raise LabError("--restart needs --wiring mp: LMCache inside the engine finds no file again after a restart")
-    chosen = _chosen(engine, must_run=not dry_run_only)
-    local = LocalRun(
-        preset=choose_preset(preset, model, chosen.engine),
-        knobs=knobs,
-        document_paths=documents,
-        cache_root=cache_dir,
-        port=port,
-        start_timeout_s=start_timeout,
-        lmcache_mode=wiring,
-        known_bad=known_bad,
-        card=chosen.card,
-        engine_arguments=_words(engine_arg or ()),
-    )
+    words = vllm_words(engine_arg or ())
+
+    def run_on(choice: Choice) -> LocalRun:
+        brought = choose_preset(preset, model, choice.engine)
+        places = (documents, cache_dir, port, start_timeout)
+        return LocalRun(brought, knobs, *places, wiring, known_bad, choice.card, words)
+
+    local = _planned(engine, preset, run_on, must_run=not dry_run_only)
+    admit(local, will_start=not dry_run_only)
     if dry_run_only:
         for launch in dry_run(local):
             _out.print(f"# {launch.name}\n{launch.shell()}\n", markup=False, soft_wrap=True)
         return
     outcome.check_writable(output)
-    set_up(chosen.engine)
+    set_up(local.preset.engine)
     _report(run_local(local), output)
 
 
@@ -134,15 +128,14 @@ def survive(
 ) -> None:
     """What is found again after restarts, by another engine, with a token changed, with files lost or swapped?"""
     outcome.check_writable(output)
-    chosen = _chosen(engine)
-    wanted = LocalRun(
-        choose_preset(preset, None, chosen.engine),
-        Knobs(control=False),
-        cache_root=cache_dir,
-        start_timeout_s=start_timeout,
-        card=chosen.card,
-    )
-    set_up(chosen.engine)
+
+    def run_on(choice: Choice) -> LocalRun:
+        brought = choose_preset(preset, None, choice.engine)
+        return LocalRun(brought, Knobs(control=False), (), cache_dir, None, start_timeout, card=choice.card)
+
+    wanted = _planned(engine, preset, run_on)
+    admit(wanted, will_start=True)
+    set_up(wanted.preset.engine)
     bring(wanted.preset)
     survival = run_survive(wanted)
     outcome.write(schema.dump(survival), output)
@@ -155,11 +148,10 @@ def survive(
 @app.command()
 def setup(engine: Engine = "auto", preset: PresetName = None, model: ModelName = None) -> None:
     """Install the engine into its own environment and bring the model. Running it again resumes or does nothing."""
-    chosen = _chosen(engine)
-    wanted = choose_preset(preset, model, chosen.engine)
-    set_up(chosen.engine)
+    wanted = choose_preset(preset, model, chosen(engine).engine)
+    set_up(wanted.engine)
     bring(wanted)
-    say(f"the {chosen.engine} engine and {wanted.name} are ready")
+    say(f"the {wanted.engine} engine and {wanted.name} are ready")
 
 
 @app.command()
@@ -176,7 +168,11 @@ def gpu() -> None:
 def show_result(file: Annotated[Path, typer.Argument(help="A result file.")] = LATEST) -> None:
     """Print a result file's table and what it says."""
     try:
-        result = read_result(file.read_text(encoding="utf-8"))
+        content = file.read_text(encoding="utf-8")
+        if f'"{SURVIVAL}"' in content:
+            show_survival(read_survival(content), _out)
+            return
+        result = read_result(content)
     except (OSError, UnicodeDecodeError) as error:
         raise LabError(f"cannot read {file}: {error}") from error
     except KvtiersError as error:
@@ -244,31 +240,17 @@ def _report(result: Result, output: Path) -> None:
         raise typer.Exit(1)
 
 
-def _chosen(engine: str, *, must_run: bool = True) -> Choice:
-    """The engine with its card. A dry run also prints what another machine would start."""
-    if engine not in ENGINES:
-        raise LabError(f"--engine must be cpu, cuda or auto, got {engine!r}")
-    try:
-        choice = choose(engine)
-    except MachineError as reason:
-        if must_run:
-            raise
-        choice = Choice(engine, why=str(reason))
-    if choice.why:
-        say(f"no GPU can be used: {choice.why}")
-    return choice
-
-
-def _words(arguments: Sequence[str]) -> tuple[str, ...]:
-    """Options as typed: ``--max-num-seqs 4``, or ``--max-num-seqs=4``."""
-    try:
-        words = tuple(word for argument in arguments for word in shlex.split(argument))
-    except ValueError as error:
-        raise LabError(f"--engine-arg {' '.join(arguments)}: {error}") from None
-    for word in words:
-        if word.partition("=")[0].replace("_", "-") in _OURS:
-            raise LabError(f"--engine-arg {word}: that is the lab's own to set, or it could not tell what it measures")
-    return words
+def _planned(
+    engine: str, preset: str | None, run_on: Callable[[Choice], LocalRun], *, must_run: bool = True
+) -> LocalRun:
+    """The run on the engine that is wanted; where neither that nor a preset is named, on one that fits."""
+    choice = chosen(engine, must_run=must_run)
+    if engine != "auto" or preset:
+        return run_on(choice)
+    fits, run = fitting(choice, run_on)
+    if fits is not choice:
+        say(f"no GPU can be used: {fits.why}")
+    return run
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:

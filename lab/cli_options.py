@@ -1,11 +1,26 @@
 """The options of the command line that several commands share, or that take more than a line to say."""
 
+import re
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from kvtiers.settings.version_pairs import LMCacheMode
+from lab.errors import LabError
+
+# What can be asked of a server that is measured as it is.
+_WITH_URL = {"url", "server", "log", "document", "output", "document_tokens", "chunk_tokens", "repeats", "max_tokens"}
+_WITH_URL |= {"seed"}
+# Options of vLLM's that say where the engine answers, or change the KV, the pool or the connector that is measured.
+_OURS = (
+    *("--host", "--port", "--uds", "--api-key", "--config", "--model", "--served-model-name", "--revision", "--dtype"),
+    *("--block-size", "--num-gpu-blocks-override", "--kv-cache-dtype", "--kv-transfer-config"),
+    *("--kv-offloading-size", "--kv-offloading-backend"),
+    *("--tensor-parallel-size", "-tp", "--pipeline-parallel-size", "-pp", "--data-parallel-size", "-dp"),
+)
 
 
 def _wiring(name: str) -> LMCacheMode:
@@ -35,7 +50,7 @@ EngineArguments = Annotated[
 ]
 Port = Annotated[
     int | None,
-    typer.Option(min=1024, max=65534, help="First of the run's ports on 127.0.0.1. [default: free ones]"),
+    typer.Option(min=1024, max=65535, help="First of the run's ports on 127.0.0.1. [default: free ones]"),
 ]
 StartTimeout = Annotated[float, typer.Option(help="Seconds an engine may take to start.")]
 Server = Annotated[
@@ -43,3 +58,40 @@ Server = Annotated[
     typer.Option(help="HTTP address of its LMCache server, whose RAM is then emptied between steps."),
 ]
 Log = Annotated[Path | None, typer.Option(help="LMCache's log: that server's, or with LMCache inside it the engine's.")]
+
+
+def vllm_words(arguments: Sequence[str]) -> tuple[str, ...]:
+    """Options as typed, ``--max-num-seqs 4`` or ``--max-num-seqs=4``, but none that the lab itself sets. vLLM also
+    takes a part of a name, and ``--name.key`` for a key of its JSON.
+
+    Raises:
+        LabError: naming it.
+    """
+    try:
+        words = tuple(word for argument in arguments for word in shlex.split(argument))
+    except ValueError as error:
+        raise LabError(f"--engine-arg {' '.join(arguments)}: {error}") from None
+    for word in words:
+        name = re.split(r"[=.]", word.replace("_", "-"))[0]
+        if name in _OURS or (len(name) > len("--") and any(our.startswith(name) for our in _OURS if our[1] == "-")):
+            raise LabError(f"--engine-arg {word}: that is the lab's own to set, or it could not tell what it measures")
+    return words
+
+
+def refuse_beside_url(context: typer.Context) -> None:
+    """What a server that is measured as it is would leave unheard is not taken.
+
+    Raises:
+        LabError: naming it.
+    """
+    options = [option for option in context.command.params if option.name not in _WITH_URL]
+    unheard = [option for option in options if _is_typed(context, str(option.name))]
+    names = [option.secondary_opts if context.params[str(option.name)] is False else option.opts for option in unheard]
+    given = [max(spellings, key=len) for spellings in names]
+    if given:
+        raise LabError(f"--url measures a server as it is: {', '.join(given)} can't be had with it")
+
+
+def _is_typed(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"

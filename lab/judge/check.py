@@ -48,9 +48,8 @@ def run_check(wanted: Check) -> list[Point]:
     Raises:
         LabError: when the server cannot be asked at all, or a limit is reached midway.
     """
-    url = wanted.url.rstrip("/").removesuffix("/v1")
     with ExitStack() as stack:
-        client = Client(url, served_model(url, wanted.api_key), wanted.api_key)
+        client = Client(wanted.url, served_model(wanted.url, wanted.api_key), wanted.api_key)
         stack.callback(client.close)
         server = CacheServer(wanted.server, None) if wanted.server else None
         if server:
@@ -149,7 +148,7 @@ class _Checker:
         before = self._all_totals()
         for document in documents:
             self._ask(document, late)
-        return tier(cold, late, answered_by(before, self._all_totals()))
+        return tier(cold, late, answered_by(before, self._all_totals(), with_server=self._server is not None))
 
     def _all_totals(self) -> dict[str, float]:
         return read_totals(self._client) | (self._server.totals() if self._server else {})
