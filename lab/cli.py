@@ -1,11 +1,8 @@
-"""The command line: run, survive, setup, gpu, show, models, check."""
+"""The command line: run, survive, stress, setup, gpu, show, models, check."""
 
-import json
-import os
 import shlex
 import signal
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -17,10 +14,10 @@ from rich.table import Table
 from kvtiers.errors import KvtiersError
 from kvtiers.result import schema
 from kvtiers.result.schema import Result, read_result
-from kvtiers.result.survival import dump
 from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.units import format_bytes
 from lab.cli_options import (
+    CacheDirectory,
     Engine,
     EngineArguments,
     KnownBad,
@@ -31,27 +28,25 @@ from lab.cli_options import (
     Server,
     StartTimeout,
     Wiring,
+    chosen,
+    fail,
 )
 from lab.engines.install import set_up
 from lab.engines.models import bring
 from lab.engines.presets import PRESETS, choose_preset
 from lab.errors import LabError
-from lab.judge.check import DEFAULT_CEILING_TOKENS, DEFAULT_DOCUMENT_TOKENS, Check, run_check
-from lab.judge.points import State
+from lab.judge.command import check
 from lab.knobs import Knobs
 from lab.launches import DEFAULT_CACHE_ROOT, DEFAULT_START_TIMEOUT_S, LocalRun, dry_run
 from lab.local_run import run_local
 from lab.options import options_from
-from lab.paths import LATEST, RESULTS
+from lab.paths import LATEST
 from lab.readiness import readiness
 from lab.report import outcome
 from lab.report.show import save_chart, show
-from lab.survive.report import show as show_survival
-from lab.survive.run import run_survive
+from lab.trials.command import stress, survive
 from lab.url_run import UrlRun, run_url
-from machine.commands import ENGINES
 from machine.errors import MachineError
-from machine.gpu import Choice, choose
 from progress import say
 
 INTERRUPTED = 130
@@ -82,7 +77,7 @@ def run(
     wiring: Wiring = LMCacheMode.MP,
     known_bad: KnownBad = False,
     engine_arg: EngineArguments = None,
-    cache_dir: Annotated[Path, typer.Option(help="On the drive under test.")] = DEFAULT_CACHE_ROOT,
+    cache_dir: CacheDirectory = DEFAULT_CACHE_ROOT,
     port: Port = None,
     start_timeout: StartTimeout = DEFAULT_START_TIMEOUT_S,
     url: Annotated[str | None, typer.Option(help="Measure a server that is already running.")] = None,
@@ -102,9 +97,9 @@ def run(
         raise LabError("--server and --log go with --url; the lab starts its own server and reads its own logs")
     if knobs.restart and wiring is LMCacheMode.IN_PROCESS:
         raise LabError("--restart needs --wiring mp: LMCache inside the engine finds no file again after a restart")
-    chosen = _chosen(engine, must_run=not dry_run_only)
+    choice = chosen(engine, must_run=not dry_run_only)
     local = LocalRun(
-        preset=choose_preset(preset, model, chosen.engine),
+        preset=choose_preset(preset, model, choice.engine),
         knobs=knobs,
         document_paths=documents,
         cache_root=cache_dir,
@@ -112,7 +107,7 @@ def run(
         start_timeout_s=start_timeout,
         lmcache_mode=wiring,
         known_bad=known_bad,
-        card=chosen.card,
+        card=choice.card,
         engine_arguments=_words(engine_arg or ()),
     )
     if dry_run_only:
@@ -121,42 +116,18 @@ def run(
         _measure(lambda: _set_up_and_run(local), output)
 
 
-@app.command()
-def survive(
-    engine: Engine = "auto",
-    preset: PresetName = None,
-    cache_dir: Annotated[Path, typer.Option(help="On the drive under test.")] = DEFAULT_CACHE_ROOT,
-    start_timeout: StartTimeout = DEFAULT_START_TIMEOUT_S,
-    output: Annotated[Path, typer.Option(help="The result file.")] = RESULTS / "survive.json",
-) -> None:
-    """What is found again after restarts, by another engine, with a token changed, with files lost or swapped?"""
-    outcome.check_writable(output)
-    chosen = _chosen(engine)
-    wanted = LocalRun(
-        choose_preset(preset, None, chosen.engine),
-        Knobs(control=False),
-        cache_root=cache_dir,
-        start_timeout_s=start_timeout,
-        card=chosen.card,
-    )
-    set_up(chosen.engine)
-    bring(wanted.preset)
-    survival = run_survive(wanted)
-    outcome.write(dump(survival), output)
-    show_survival(survival, _out)
-    say(f"written: {output}")
-    if not survival.met:
-        raise typer.Exit(1)
+app.command()(survive)
+app.command()(stress)
 
 
 @app.command()
 def setup(engine: Engine = "auto", preset: PresetName = None, model: ModelName = None) -> None:
     """Install the engine into its own environment and bring the model. Running it again resumes or does nothing."""
-    chosen = _chosen(engine)
-    wanted = choose_preset(preset, model, chosen.engine)
-    set_up(chosen.engine)
+    choice = chosen(engine)
+    wanted = choose_preset(preset, model, choice.engine)
+    set_up(choice.engine)
     bring(wanted)
-    say(f"the {chosen.engine} engine and {wanted.name} are ready")
+    say(f"the {choice.engine} engine and {wanted.name} are ready")
 
 
 @app.command()
@@ -192,32 +163,7 @@ def models() -> None:
     _out.print(table)
 
 
-@app.command()
-def check(
-    url: Annotated[str, typer.Argument(help="A running OpenAI-compatible vLLM server.")],
-    server: Annotated[str | None, typer.Option(help="The HTTP address of its LMCache server, in MP mode.")] = None,
-    log: Annotated[Path | None, typer.Option(help="Its log, for the reasons.")] = None,
-    api_key_env: Annotated[str | None, typer.Option(help="The variable that holds its API key.")] = None,
-    document_tokens: Annotated[int, typer.Option(min=300, help="Length of the prompts.")] = DEFAULT_DOCUMENT_TOKENS,
-    ceiling_tokens: Annotated[int, typer.Option(help="Prompt tokens to send at most.")] = DEFAULT_CEILING_TOKENS,
-    evict: Annotated[bool, typer.Option(help="Push prompts out of the GPU's pool, other people's too.")] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Does a running server's tier work? Exits 1 when a checkpoint fails, 2 when the server cannot be asked."""
-    key = os.environ.get(api_key_env) if api_key_env else None
-    if api_key_env and not key:
-        _fail(f"the variable {api_key_env} is not set", 2)
-    try:
-        points = run_check(Check(url, log, key, document_tokens, ceiling_tokens, evict, server))
-    except LabError as error:
-        _fail(str(error), 2)
-    if as_json:
-        _out.print_json(json.dumps([asdict(point) for point in points]))
-    else:
-        for point in points:
-            _out.print(f"{point.state:<8}{point.name:<15}{point.what}", markup=False, soft_wrap=True)
-    if any(point.state is State.FAILED for point in points):
-        raise typer.Exit(1)
+app.command()(check)
 
 
 def main() -> None:
@@ -227,9 +173,9 @@ def main() -> None:
     try:
         app(standalone_mode=True)
     except (LabError, KvtiersError, MachineError) as error:
-        _fail(str(error), 1)
+        fail(str(error), 1)
     except _Interrupted:
-        _fail("interrupted: the engines are stopped, no result was written", INTERRUPTED)
+        fail("interrupted: the engines are stopped, no result was written", INTERRUPTED)
 
 
 def _print_commands(wanted: LocalRun) -> None:
@@ -254,21 +200,6 @@ def _measure(run: Callable[[], Result], output: Path) -> None:
         raise typer.Exit(1)
 
 
-def _chosen(engine: str, *, must_run: bool = True) -> Choice:
-    """The engine with its card. A dry run also prints what another machine would start."""
-    if engine not in ENGINES:
-        raise LabError(f"--engine must be cpu, cuda or auto, got {engine!r}")
-    try:
-        choice = choose(engine)
-    except MachineError as reason:
-        if must_run:
-            raise
-        choice = Choice(engine, why=str(reason))
-    if choice.why:
-        say(f"no GPU can be used: {choice.why}")
-    return choice
-
-
 def _words(arguments: Sequence[str]) -> tuple[str, ...]:
     """Options as typed: ``--max-num-seqs 4``, or ``--max-num-seqs=4``."""
     try:
@@ -285,8 +216,3 @@ def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
     for other in _STOPPING_SIGNALS:  # stopping has begun; an impatient second Ctrl-C must not break it off
         signal.signal(other, signal.SIG_IGN)
     raise _Interrupted
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    Console(stderr=True, highlight=False).print(f"error: {message}", markup=False, soft_wrap=True)
-    raise SystemExit(code)

@@ -1,11 +1,17 @@
-"""The options of the command line that several commands share, or that take more than a line to say."""
+"""What several commands share: options, the engine that is chosen, how a command fails."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
+from rich.console import Console
 
 from kvtiers.settings.version_pairs import LMCacheMode
+from lab.errors import LabError
+from machine.commands import ENGINES
+from machine.errors import MachineError
+from machine.gpu import Choice, choose
+from progress import say
 
 
 def _wiring(name: str) -> LMCacheMode:
@@ -43,3 +49,29 @@ Server = Annotated[
     typer.Option(help="HTTP address of its LMCache server, whose RAM is then emptied between steps."),
 ]
 Log = Annotated[Path | None, typer.Option(help="LMCache's log: that server's, or with LMCache inside it the engine's.")]
+CacheDirectory = Annotated[Path, typer.Option("--cache-dir", help="On the drive under test.")]
+
+
+def chosen(engine: str, *, must_run: bool = True) -> Choice:
+    """The engine with its card. A dry run also prints what another machine would start.
+
+    Raises:
+        LabError, MachineError: there is no such engine, or it can't run here.
+    """
+    if engine not in ENGINES:
+        raise LabError(f"--engine must be cpu, cuda or auto, got {engine!r}")
+    try:
+        choice = choose(engine)
+    except MachineError as reason:
+        if must_run:
+            raise
+        choice = Choice(engine, why=str(reason))
+    if choice.why:
+        say(f"no GPU can be used: {choice.why}")
+    return choice
+
+
+def fail(message: str, code: int) -> NoReturn:
+    """Say so on standard error, and end."""
+    Console(stderr=True, highlight=False).print(f"error: {message}", markup=False, soft_wrap=True)
+    raise SystemExit(code)

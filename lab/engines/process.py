@@ -89,7 +89,7 @@ class Process:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        self._guard = _guard(self._process.pid)
+        self._guard = guard(self._process.pid)
 
     def progress(self) -> tuple[int, str]:
         """How many of MILESTONES the log shows, and the last of them."""
@@ -139,6 +139,22 @@ class Process:
             how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
             lines = "\n".join(f"  {line}" for line in meaningful_lines(self.log_path.read_text(errors="replace")))
             raise ProcessError(f"the {self.launch.name} {how}:\n{lines}\nThe whole log: {self.log_path}")
+
+    def alive(self) -> bool:
+        """Has it not ended?"""
+        return self._process is not None and self._process.poll() is None
+
+    def kill(self) -> None:
+        """End it as a crash would, without a word; ``stop`` still has to follow."""
+        assert self._process is not None
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+
+    @property
+    def pid(self) -> int:
+        """Of the process that leads the group."""
+        assert self._process is not None
+        return self._process.pid
 
     def stop(self) -> None:
         """End the process group: first politely, then for good. Returns when all of it is gone."""
@@ -207,7 +223,7 @@ def wait_until_healthy(
         time.sleep(_POLL_S)
 
 
-def _guard(group: int) -> subprocess.Popen[bytes]:
+def guard(group: int) -> subprocess.Popen[bytes]:
     """Ends a process group when the lab is killed: its end of the pipe closes then."""
     return subprocess.Popen(
         ["sh", "-c", _GUARD, "sh", str(group), str(round(STOP_GRACE_S))],

@@ -121,7 +121,7 @@ def answers(cold: Asked, reused: Sequence[Asked], gap_nats: Gap) -> Point:
     found = []
     for number, first in enumerate(cold.answers):
         others = [(step.answers[number], step.kept(number)) for step in reused if step.answers]
-        found.append(max((_agreement(first, other, gap_nats) for other, _ in others), default=Agreement.SAME))
+        found.append(max((agreement(first, other, gap_nats) for other, _ in others), default=Agreement.SAME))
         if len({kept for _, kept in others}) == 1 and len({(other.text, other.token_ids) for other, _ in others}) > 1:
             found[-1] = Agreement.WRONG
     worst, many = max(found), f"{sum(kind is not Agreement.SAME for kind in found)} of {len(found)} prompts"
@@ -143,7 +143,8 @@ def answers(cold: Asked, reused: Sequence[Asked], gap_nats: Gap) -> Point:
     }[worst]
 
 
-def _agreement(first: Completion, other: Completion, gap_nats: Gap) -> Agreement:
+def agreement(first: Completion, other: Completion, gap_nats: Gap) -> Agreement:
+    """Of two answers to one prompt; ``gap_nats``: asks the server, as Client.gap_nats."""
     if first.text == other.text:
         return Agreement.SAME
     position = first_difference(first.token_ids, other.token_ids)

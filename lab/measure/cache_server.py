@@ -86,10 +86,10 @@ class CacheServer:
         # Twice in a row: between two of its queues a write is in neither for a moment.
         while idle < 2:
             check()
-            idle = 0 if self._pending() else idle + 1
+            idle = 0 if self.pending() else idle + 1
             if time.monotonic() > deadline:
                 raise LabError(
-                    f"LMCache's server still had {self._pending()} writes to do after {WRITE_TIMEOUT_S:.0f} s"
+                    f"LMCache's server still had {self.pending()} writes to do after {WRITE_TIMEOUT_S:.0f} s"
                 )
             time.sleep(_POLL_S)
 
@@ -115,7 +115,13 @@ class CacheServer:
         engines = [*status.get("cache_context_meta", {}).values(), *status.get("non_cuda_context_meta", {}).values()]
         return max((int(engine.get("world_size", 1)) for engine in engines), default=1)
 
-    def _pending(self) -> int:
+    def serves_engines(self) -> bool:
+        """Has any engine told it where its KV lies?"""
+        status = self.status()
+        return bool(status["registered_gpu_ids"] or status["registered_non_cuda_instance_ids"])
+
+    def pending(self) -> int:
+        """Objects and tasks that are being written or fetched."""
         manager = self.status()["storage_manager"]
         l1, prefetch = manager["l1_manager"], manager["prefetch_controller"]
         stores = manager["store_controllers"].values()

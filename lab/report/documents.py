@@ -48,7 +48,8 @@ def documented(name: str) -> str:
         "headline": _headline(runs[0], language),
         "steps": _steps(runs, language),
         "parts": _parts(runs, language),
-        "survive": _survive(language),
+        "survive": _trials("survive", language),
+        "stress": _trials("stress", language),
         "cards": _cards(language),
     }
     return filled(name, blocks)
@@ -95,8 +96,8 @@ def _steps(runs: list[Result], language: str) -> str:
     return f"{_setup(runs[0], language)}\n\n{_table(side_by_side(runs, language))}"
 
 
-def _survive(language: str) -> str:
-    run = read_survival((RESULTS / "reference" / "survive.json").read_text(encoding="utf-8"))
+def _trials(name: str, language: str) -> str:
+    run = read_survival((RESULTS / "reference" / f"{name}.json").read_text(encoding="utf-8"))
     versions = {"vllm": run.versions.vllm, "lmcache": run.versions.lmcache, "date": run.created[:10]}
     setup = text("survive.setup", language, {"cpu": run.machine.cpu, "cores": run.machine.cores, **versions})
     return f"{setup}\n\n{_table(table(run, language))}"

@@ -1,4 +1,4 @@
-"""What a person sees of ``lab survive``."""
+"""What a person sees of ``lab survive`` and ``lab stress``."""
 
 from rich import box
 from rich.console import Console
@@ -8,7 +8,7 @@ from kvtiers.result.survival import Survival, table
 
 
 def show(survival: Survival, console: Console) -> None:
-    """Print each scenario's expectation beside what happened."""
+    """Print each scenario's expectation beside what was found."""
     head, *rows = table(survival, "en")
     printed = Table(*head, box=box.SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
     for row in rows:

@@ -1,0 +1,117 @@
+"""Is what comes out of a tier right? Long prompts, each with a fact of its own, asked before and after they were pushed
+out: an answer that was computed against one over kept KV, by the rule of lab.judge.answers."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lab.errors import LabError
+from lab.judge.asker import Asker, Check, asking
+from lab.judge.points import Agreement, Asked, State, agreement, answered_by
+
+DEFAULT_PROMPTS, DEFAULT_MINUTES = 8, 5.0
+MAX_TOKENS = 16
+_BEFORE = 0.5  # of the time, for what has to be computed
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of it. ``prompts`` were asked twice, ``came_back`` of them out of a tier, with ``tokens`` in all from
+    ``answered_by``. ``named``: in so many the model named the fact when it computed. ``wrong``: facts of those
+    answered otherwise, beyond rounding; ``untold``: where the server doesn't show whether it is rounding."""
+
+    state: State
+    what: str
+    prompts: int = 0
+    came_back: int = 0
+    tokens: int = 0
+    answered_by: str = ""
+    named: int = 0
+    wrong: tuple[str, ...] = ()
+    untold: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Needle:
+    """One prompt and its fact."""
+
+    prompt: str
+    fact: str
+
+
+def run_needle(
+    wanted: Check,
+    prompts: int = DEFAULT_PROMPTS,
+    minutes: float = DEFAULT_MINUTES,
+    *,
+    empty_ram: bool = False,
+    before_asking_again: Callable[[], None] = lambda: None,
+) -> Verdict:
+    """Ask, push out, ask again, compare.
+
+    Args:
+        wanted: the server, and what may be asked of it.
+        prompts: at most so many.
+        minutes: at most about so long: fewer prompts are asked where the server is slow.
+        empty_ram: of LMCache's server, so that what lies below it answers.
+        before_asking_again: called when everything lies in a tier.
+
+    Raises:
+        LabError: when the server cannot be asked, or ``empty_ram`` without its LMCache server.
+    """
+    if empty_ram and not wanted.server:
+        raise LabError("--empty-ram needs --server: the HTTP address of LMCache's server")
+    with asking(wanted, MAX_TOKENS) as asker:
+        began, limit_s = time.monotonic(), 60 * minutes
+        asker.warm_up()
+        needles, cold, late = list[_Needle](), Asked(), Asked()
+        while len(needles) < prompts and (not needles or time.monotonic() < began + _BEFORE * limit_s):
+            needles.append(_needle(asker))
+            asker.ask(needles[-1].prompt, cold)
+        prompt_tokens = cold.answers[0].prompt_tokens
+        if skipped := asker.cannot_push_out(prompt_tokens, len(needles) + 1):
+            return Verdict(State.SKIPPED, skipped)
+        asker.push_out(prompt_tokens)
+        if asker.server:
+            asker.server.await_idle(lambda: None)
+            if empty_ram:
+                asker.server.clear_ram()
+        before_asking_again()
+        before = asker.all_totals()
+        for needle in needles:
+            if late.answers and time.monotonic() > began + limit_s:
+                break
+            asker.ask(needle.prompt, late)
+        by = answered_by(before, asker.all_totals())
+        return _verdict(asker, needles, cold, late, by)
+
+
+def _needle(asker: Asker) -> _Needle:
+    """The fact stands in the middle, its question at the end."""
+    half, name, fact = asker.document(), asker.words(1), asker.words(2)
+    words = half.split()
+    middle = len(words) // 2
+    told = f"The password of {name} is {fact}."
+    prompt = " ".join([*words[:middle], told, *words[middle:], f"The password of {name} is"])
+    return _Needle(prompt, fact)
+
+
+def _verdict(asker: Asker, needles: list[_Needle], cold: Asked, late: Asked, by: str) -> Verdict:
+    compared = list(zip(needles, cold.answers, late.answers, late.counters, strict=False))
+    found: dict[Agreement, list[str]] = {kind: [] for kind in Agreement}
+    for needle, first, again, _ in compared:
+        found[agreement(first, again, asker.gap_nats)].append(needle.fact)
+    hits = [counters.external_hits for *_, counters in compared if counters and counters.external_hits]
+    wrong, untold, many = found[Agreement.WRONG], found[Agreement.UNTOLD], len(compared)
+    what = f"{len(hits)} of {many} prompts came back, {sum(hits):,} tokens {by}"
+    if wrong:
+        state, what = State.FAILED, f"{len(wrong)} of {many} were answered otherwise than computed: wrong KV; {what}"
+    elif untold:
+        state = State.UNCLEAR
+        what = f"{len(untold)} of {many} were answered otherwise, and the server shows no logprobs to tell why; {what}"
+    elif not hits:
+        state, what = State.UNCLEAR, f"none of {many} prompts came back from a tier: nothing is proven"
+    else:
+        state, what = State.OK, f"{what}; all answered as when computed"
+    named = sum(needle.fact in first.text for needle, first, *_ in compared)
+    return Verdict(state, what, many, len(hits), sum(hits), by, named, tuple(wrong), tuple(untold))

@@ -1,0 +1,117 @@
+"""Redis in place of the drive: a redis-server of the trial's own on a loopback port, which keeps nothing on disk."""
+
+import contextlib
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+
+from kvtiers.result.survival import Finding, Reason, Reply
+from kvtiers.settings import mp
+from lab.engines.launch import HOST
+from lab.engines.process import guard
+from lab.errors import LabError
+from lab.paths import LOGS
+from lab.trials.case import Again, CannotTryError, Case
+from lab.trials.engine import Change, variable
+from lab.trials.stage import Stage
+
+_PASSWORD = "LMCACHE_RESP_PASSWORD"
+_START_S, _POLL_S = 20.0, 0.05
+_MIB = 1024**2
+
+
+def killed(stage: Stage, case: Case) -> Again:
+    """As a crash would; then it is back, and empty."""
+    with contextlib.ExitStack() as first, contextlib.ExitStack() as second:
+        first.enter_context(redis_server(stage.redis_port))
+        _beside_redis(stage)
+        prompt = stage.new_document("in Redis")
+        cold = stage.first.ask(prompt)
+        stage.only_files_are_left()
+        first.close()
+        answer = stage.first.attempt(prompt)
+        second.enter_context(redis_server(stage.redis_port))
+        later = stage.new_document("in Redis again")
+        stage.first.ask(later)
+        stage.only_files_are_left()
+        recovers = stage.first.ask(later).loaded_tokens == stage.in_chunks(later)
+        expected = Finding(0, Reply.SAME, recovers=True)
+    return Again(expected, prompt, stage.first, answer, cold=cold, recovers=recovers)
+
+
+def full(stage: Stage, case: Case) -> Again:
+    """Room for two chunks and a half beside what Redis itself takes, and nothing may be thrown out."""
+    chunk_bytes = stage.wanted.knobs.chunk_tokens * stage.pool.kv_bytes_per_token
+    room = str(2 * _MIB + round(2.5 * chunk_bytes))
+    with redis_server(stage.redis_port, "--maxmemory", room, "--maxmemory-policy", "noeviction"):
+        _beside_redis(stage)
+        return _stored_and_asked(stage, 2)
+
+
+def refused(stage: Stage, case: Case) -> Again:
+    """Nothing listens there when LMCache's server starts."""
+    _require_redis()
+    _beside_redis(stage)
+    return _stored_and_asked(stage, 0)
+
+
+def password(stage: Stage, case: Case) -> Again:
+    """Redis wants another one."""
+    with redis_server(stage.redis_port, "--requirepass", "right"):
+        _beside_redis(stage, variable(_PASSWORD, "wrong"))
+        return _stored_and_asked(stage, 0)
+
+
+@contextlib.contextmanager
+def redis_server(port: int, *options: str) -> Iterator[None]:
+    """Up on entry, killed on exit.
+
+    Raises:
+        CannotTryError: there is none on this machine.
+        LabError: it does not come up.
+    """
+    program = _require_redis()
+    command = [program, "--port", str(port), "--bind", HOST, "--save", "", "--appendonly", "no", *options]
+    (LOGS / "trials").mkdir(parents=True, exist_ok=True)
+    with (LOGS / "trials" / "redis.log").open("wb") as log:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+    watch = guard(process.pid)
+    try:
+        deadline = time.monotonic() + _START_S
+        while not _listens(port):
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise LabError(f"redis-server did not come up: {LOGS / 'trials' / 'redis.log'}")
+            time.sleep(_POLL_S)
+        yield
+    finally:
+        process.kill()
+        process.wait()
+        watch.kill()
+        watch.communicate()
+
+
+def _require_redis() -> str:
+    program = shutil.which("redis-server") or shutil.which("valkey-server")
+    if program is None:
+        raise CannotTryError(Reason.NO_REDIS)
+    return program
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((HOST, port)) == 0
+
+
+def _beside_redis(stage: Stage, *changes: Change) -> None:
+    stage.replace_server(mp.Redis(HOST, stage.redis_port), *changes)
+
+
+def _stored_and_asked(stage: Stage, chunks: int) -> Again:
+    prompt = stage.new_document("in Redis")
+    cold = stage.first.ask(prompt)
+    stage.only_files_are_left()
+    answer = stage.first.ask(prompt)
+    expected = Finding(chunks * stage.wanted.knobs.chunk_tokens, Reply.SAME)
+    return Again(expected, prompt, stage.first, answer, cold=cold)
