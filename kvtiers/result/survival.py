@@ -30,6 +30,8 @@ class Scenario(StrEnum):
     CHUNK_LOST = "chunk_lost"
     CHUNK_CUT_SHORT = "chunk_cut_short"
     CHUNKS_SWAPPED = "chunks_swapped"
+    REDIS_BOTH_RESTART = "redis_both_restart"
+    REDIS_SECOND_ENGINE = "redis_second_engine"
     # `lab stress`
     CHUNK_DAMAGED = "chunk_damaged"
     ABORTS = "aborts"

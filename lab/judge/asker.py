@@ -35,14 +35,18 @@ class Check:
 
 
 class Asker:
-    """Asks one server, counts what it shows, and stops at the ceiling. Answers are of ``max_tokens`` at most."""
+    """Asks one server, counts what it shows, stops at the ceiling. Answers are of ``max_tokens`` at most, with their
+    ``logprobs`` where wanted."""
 
-    def __init__(self, client: Client, server: CacheServer | None, wanted: Check, max_tokens: int) -> None:
+    def __init__(
+        self, client: Client, server: CacheServer | None, wanted: Check, max_tokens: int, *, logprobs: bool
+    ) -> None:
         self.client = client
         self.server = server
         self._wanted = wanted
         self._left = wanted.ceiling_tokens
         self._max_tokens = max_tokens
+        self._logprobs = logprobs
         self._random = random.Random(secrets.randbits(64))  # a second check must be cold again
         self._chat = False
         self._tokens_per_word = 1.0
@@ -53,12 +57,12 @@ class Asker:
         """Learns the endpoint and how many tokens a word has; pays for the server's first request."""
         text = self.words(_CALIBRATION_WORDS)
         try:
-            answer = self.client.ask(text, self._max_tokens, self._id(), chat=False)
+            answer = self._send(text)
         except RequestError as error:
             if error.status not in _CHAT_ONLY:
                 raise
             self._chat = True
-            answer = self.client.ask(text, self._max_tokens, self._id(), chat=True)
+            answer = self._send(text)
         self._spend(answer)
         self._tokens_per_word = max(answer.prompt_tokens, _CALIBRATION_WORDS) / _CALIBRATION_WORDS
         try:
@@ -75,7 +79,7 @@ class Asker:
         if self._left <= 0:
             ceiling = self._wanted.ceiling_tokens
             raise LabError(f"the ceiling of {ceiling:,} prompt tokens is reached; raise --ceiling-tokens")
-        answer = self.client.ask(text, self._max_tokens, self._id(), chat=self._chat)
+        answer = self._send(text)
         self._spend(answer)
         counters = None
         if self._totals is not None:
@@ -125,16 +129,17 @@ class Asker:
         for _ in range(-(-pool_tokens // prompt_tokens) + 1):
             self.ask(self.document(), flood)
 
+    def _send(self, text: str) -> Completion:
+        self._number += 1
+        request_id = f"kvtiers-check-{self._number}"
+        return self.client.ask(text, self._max_tokens, request_id, chat=self._chat, logprobs=self._logprobs)
+
     def _spend(self, answer: Completion) -> None:
         self._left -= answer.prompt_tokens
 
-    def _id(self) -> str:
-        self._number += 1
-        return f"kvtiers-check-{self._number}"
-
 
 @contextmanager
-def asking(wanted: Check, max_tokens: int) -> Iterator[Asker]:
+def asking(wanted: Check, max_tokens: int, *, logprobs: bool = False) -> Iterator[Asker]:
     """Connected for as long as it is used.
 
     Raises:
@@ -147,4 +152,4 @@ def asking(wanted: Check, max_tokens: int) -> Iterator[Asker]:
         server = CacheServer(wanted.server, None) if wanted.server else None
         if server:
             stack.callback(server.close)
-        yield Asker(client, server, wanted, max_tokens)
+        yield Asker(client, server, wanted, max_tokens, logprobs=logprobs)

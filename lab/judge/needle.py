@@ -1,24 +1,31 @@
 """Is what comes out of a tier right? Long prompts, each with a fact of its own, asked before and after they were pushed
-out: an answer that was computed against one over kept KV, by the rule of lab.judge.answers."""
+out: an answer that was computed against one over kept KV, by the rule of lab.judge.answers.
+
+How far rounding takes answers apart is measured too, on what the engine itself keeps: asked at once again, a prompt's
+tail is computed over kept KV as it is when that comes from a tier.
+"""
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from lab.errors import LabError
+from lab.judge.answers import EXACT_NATS, GAP_NATS
 from lab.judge.asker import Asker, Check, asking
-from lab.judge.points import Agreement, Asked, State, agreement, answered_by
+from lab.judge.points import Agreement, Asked, State, agreement, answered_by, apart_nats
 
 DEFAULT_PROMPTS, DEFAULT_MINUTES = 8, 5.0
 MAX_TOKENS = 16
 _BEFORE = 0.5  # of the time, for what has to be computed
+_MORE = 3.0  # times what was measured: another prompt may lie further apart
 
 
 @dataclass(frozen=True)
 class Verdict:
     """What came of it. ``prompts`` were asked twice, ``came_back`` of them out of a tier, with ``tokens`` in all from
-    ``answered_by``. ``named``: in so many the model named the fact when it computed. ``wrong``: facts of those
-    answered otherwise, beyond rounding; ``untold``: where the server doesn't show whether it is rounding."""
+    ``answered_by``. ``named``: in so many the model named the fact when it computed. ``wrong``: facts of those answered
+    otherwise by more than ``tolerance_nats``, which rounding explains there; ``untold``: where the server shows no
+    logprobs."""
 
     state: State
     what: str
@@ -27,6 +34,7 @@ class Verdict:
     tokens: int = 0
     answered_by: str = ""
     named: int = 0
+    tolerance_nats: float = 0.0
     wrong: tuple[str, ...] = ()
     untold: tuple[str, ...] = ()
 
@@ -61,13 +69,14 @@ def run_needle(
     """
     if empty_ram and not wanted.server:
         raise LabError("--empty-ram needs --server: the HTTP address of LMCache's server")
-    with asking(wanted, MAX_TOKENS) as asker:
+    with asking(wanted, MAX_TOKENS, logprobs=True) as asker:
         began, limit_s = time.monotonic(), 60 * minutes
         asker.warm_up()
-        needles, cold, late = list[_Needle](), Asked(), Asked()
+        needles, cold, at_once, late = list[_Needle](), Asked(), Asked(), Asked()
         while len(needles) < prompts and (not needles or time.monotonic() < began + _BEFORE * limit_s):
             needles.append(_needle(asker))
             asker.ask(needles[-1].prompt, cold)
+            asker.ask(needles[-1].prompt, at_once)
         prompt_tokens = cold.answers[0].prompt_tokens
         if skipped := asker.cannot_push_out(prompt_tokens, len(needles) + 1):
             return Verdict(State.SKIPPED, skipped)
@@ -83,7 +92,7 @@ def run_needle(
                 break
             asker.ask(needle.prompt, late)
         by = answered_by(before, asker.all_totals())
-        return _verdict(asker, needles, cold, late, by)
+        return _verdict(asker, needles, (cold, late), by, _tolerance_nats(asker, cold, at_once))
 
 
 def _needle(asker: Asker) -> _Needle:
@@ -96,11 +105,22 @@ def _needle(asker: Asker) -> _Needle:
     return _Needle(prompt, fact)
 
 
-def _verdict(asker: Asker, needles: list[_Needle], cold: Asked, late: Asked, by: str) -> Verdict:
+def _tolerance_nats(asker: Asker, cold: Asked, at_once: Asked) -> float:
+    pairs = zip(cold.answers, at_once.answers, strict=True)
+    apart = [apart_nats(first, again, asker.gap_nats) for first, again in pairs]
+    if None in apart:
+        return GAP_NATS
+    return min(GAP_NATS, max(EXACT_NATS, *(_MORE * nats for nats in apart if nats is not None)))
+
+
+def _verdict(
+    asker: Asker, needles: list[_Needle], asked: tuple[Asked, Asked], by: str, tolerance_nats: float
+) -> Verdict:
+    cold, late = asked
     compared = list(zip(needles, cold.answers, late.answers, late.counters, strict=False))
     found: dict[Agreement, list[str]] = {kind: [] for kind in Agreement}
     for needle, first, again, _ in compared:
-        found[agreement(first, again, asker.gap_nats)].append(needle.fact)
+        found[agreement(first, again, asker.gap_nats, tolerance_nats)].append(needle.fact)
     hits = [counters.external_hits for *_, counters in compared if counters and counters.external_hits]
     wrong, untold, many = found[Agreement.WRONG], found[Agreement.UNTOLD], len(compared)
     what = f"{len(hits)} of {many} prompts came back, {sum(hits):,} tokens {by}"
@@ -113,5 +133,6 @@ def _verdict(asker: Asker, needles: list[_Needle], cold: Asked, late: Asked, by:
         state, what = State.UNCLEAR, f"none of {many} prompts came back from a tier: nothing is proven"
     else:
         state, what = State.OK, f"{what}; all answered as when computed"
+    what = f"{what}; rounding explains {tolerance_nats:.2f} nats here"
     named = sum(needle.fact in first.text for needle, first, *_ in compared)
-    return Verdict(state, what, many, len(hits), sum(hits), by, named, tuple(wrong), tuple(untold))
+    return Verdict(state, what, many, len(hits), sum(hits), by, named, tolerance_nats, tuple(wrong), tuple(untold))

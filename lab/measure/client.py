@@ -14,6 +14,7 @@ from lab.errors import LabError
 READ_TIMEOUT_S = 600.0
 # As many as vLLM gives unless its --max-logprobs says otherwise.
 LIKELIEST = 20
+_LOGPROBS = {"logprobs": 0}  # of the token that was chosen, and of no other
 
 
 class RequestError(LabError):
@@ -27,7 +28,8 @@ class RequestError(LabError):
 @dataclass(frozen=True)
 class Completion:
     """One answer. ``ttft_s``: from sending the request to the first token; ``tpot_s``: mean per token after it;
-    ``cached_tokens`` and ``prompt_ids``: of the prompt, where the server tells."""
+    ``cached_tokens`` and ``prompt_ids``: of the prompt, where the server tells; ``logprobs``: of each generated token,
+    where they were asked for."""
 
     prompt_tokens: int
     token_ids: tuple[int, ...]
@@ -36,6 +38,7 @@ class Completion:
     tpot_s: float
     cached_tokens: int | None = None
     prompt_ids: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
 
 
 class Client:
@@ -48,13 +51,16 @@ class Client:
         timeout = httpx.Timeout(10.0, read=READ_TIMEOUT_S)
         self._http = httpx.Client(base_url=self.base_url, timeout=timeout, headers=headers)
 
-    def complete(self, prompt: Sequence[int], max_tokens: int, request_id: str) -> Completion:
+    def complete(
+        self, prompt: Sequence[int], max_tokens: int, request_id: str, *, logprobs: bool = False
+    ) -> Completion:
         """Greedy completion of a prompt of token ids.
 
         Args:
             prompt: token ids, sent as they are: no chat template, no tokenizer between us and the cache.
             max_tokens: always that many are generated.
             request_id: the engine logs the request as ``cmpl-<request_id>-0…``.
+            logprobs: of the generated tokens, too; that takes time.
 
         Raises:
             RequestError: with what the server said.
@@ -69,15 +75,16 @@ class Client:
             "stream_options": {"include_usage": True},
             "return_token_ids": True,
         }
-        return self._stream("/v1/completions", body, request_id)
+        return self._stream("/v1/completions", body | (_LOGPROBS if logprobs else {}), request_id)
 
-    def ask(self, text: str, max_tokens: int, request_id: str, *, chat: bool) -> Completion:
+    def ask(self, text: str, max_tokens: int, request_id: str, *, chat: bool, logprobs: bool = False) -> Completion:
         """Greedy answer to a text, for servers whose tokenizer we do not have.
 
         Args:
             text: the prompt, or with ``chat`` the only message.
             max_tokens: at most that many are generated.
             request_id: as in ``complete``.
+            logprobs: of the generated tokens, too.
             chat: use /v1/chat/completions.
 
         Raises:
@@ -86,10 +93,9 @@ class Client:
         body: dict[str, Any] = {"model": self.model, "max_tokens": max_tokens, "temperature": 0, "stream": True}
         body |= {"stream_options": {"include_usage": True}, "return_token_ids": True}
         if chat:
-            body["messages"] = [{"role": "user", "content": text}]
+            body |= {"messages": [{"role": "user", "content": text}], "logprobs": logprobs}
             return self._stream("/v1/chat/completions", body, request_id)
-        body["prompt"] = text
-        return self._stream("/v1/completions", body, request_id)
+        return self._stream("/v1/completions", body | {"prompt": text} | (_LOGPROBS if logprobs else {}), request_id)
 
     def _stream(self, path: str, body: dict[str, Any], request_id: str) -> Completion:
         content = json.dumps(body, separators=(",", ":")).encode()
@@ -190,7 +196,7 @@ def _completion(arrivals: Sequence[tuple[float, bytes]], started: float) -> Comp
     token_times: list[float] = []
     token_ids: list[int] = []
     text: list[str] = []
-    prompt_tokens, cached_tokens, prompt_ids = 0, None, ()
+    prompt_tokens, cached_tokens, prompt_ids, logprobs = 0, None, (), list[float]()
     for arrived, line in _lines(arrivals):
         if not line.startswith("data: ") or line == "data: [DONE]":
             continue
@@ -210,12 +216,20 @@ def _completion(arrivals: Sequence[tuple[float, bytes]], started: float) -> Comp
                 token_times.append(arrived)
                 token_ids += ids
                 text.append(said)
+                logprobs += _logprobs(choice)
     if not token_times:
         raise RequestError("the server's stream held no token")
     tokens = len(token_ids) or len(token_times)
     tpot_s = (token_times[-1] - token_times[0]) / (tokens - 1) if tokens > 1 else 0.0
     ttft_s = token_times[0] - started
-    return Completion(prompt_tokens, tuple(token_ids), "".join(text), ttft_s, tpot_s, cached_tokens, prompt_ids)
+    said_tokens, whole = tuple(token_ids), "".join(text)
+    return Completion(prompt_tokens, said_tokens, whole, ttft_s, tpot_s, cached_tokens, prompt_ids, tuple(logprobs))
+
+
+def _logprobs(choice: dict[str, Any]) -> list[float]:
+    """Of a completion's tokens, or of a chat's."""
+    told = choice.get("logprobs") or {}
+    return told.get("token_logprobs") or [token["logprob"] for token in told.get("content") or ()]
 
 
 def _text(choice: dict[str, Any]) -> str:

@@ -31,7 +31,8 @@ def aborts(stage: Stage, case: Case) -> Again:
     with ThreadPoolExecutor(_AT_ONCE) as clients:
         answered = list(clients.map(lambda wanted: _ask(stage.first, *wanted), prompts))
     stage.wait(lambda: _idle(stage.first), "requests that nobody waits for still run")
-    stage.only_files_are_left()
+    stage.first.push_out()
+    stage.settle()
     answer = stage.first.ask(case.prompt)
     normal = [came for came, (_, patience) in zip(answered, prompts, strict=True) if patience is Patience.UNTIL_THE_END]
     expected = Finding(stage.in_chunks(case.prompt), Reply.SAME, recovers=True)

@@ -1,12 +1,13 @@
 """What a scenario gets and what it tells."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kvtiers.result.survival import Finding, Outcome, Reason, Reply, Scenario
+from lab.judge.answers import EXACT_NATS, GAP_NATS
 from lab.judge.points import Agreement, agreement
-from lab.trials.engine import Answer, Engine, Prompt
+from lab.trials.engine import Answer, Change, Engine, Prompt
 from lab.trials.stage import Stage
 
 
@@ -42,8 +43,15 @@ class Again:
     back_s: float | None = None
 
 
-Happens = Callable[[Stage, Case], Again]
-Scenarios = Mapping[Scenario, Happens]
+@dataclass(frozen=True)
+class Trial:
+    """What happens to a stage with a case; the engine ``before``: as planned but for these changes."""
+
+    happens: Callable[[Stage, Case], Again]
+    before: Callable[[Stage], Sequence[Change]] = lambda stage: ()
+
+
+Scenarios = Mapping[Scenario, Trial]
 
 
 def asked(engine: Engine, prompt: Prompt, tokens: int, reply: Reply = Reply.SAME) -> Again:
@@ -51,18 +59,25 @@ def asked(engine: Engine, prompt: Prompt, tokens: int, reply: Reply = Reply.SAME
     return Again(Finding(tokens, reply), prompt, engine, engine.ask(prompt))
 
 
-def run(stage: Stage, scenario: Scenario, happens: Happens) -> Outcome:
-    """One scenario; the first engine and the server are up before it.
+def run(stage: Stage, scenario: Scenario, trial: Trial) -> Outcome:
+    """One scenario, from asking for its document to what was found.
 
     Raises:
         LabError: when a process ends that should not, or never answers.
         CannotTryError: this machine lacks something.
     """
+    stage.stand(*trial.before(stage))
     prompt = stage.document(scenario, _length(stage, scenario))
     known = stage.files()
     cold = stage.first.ask(prompt)
     stage.settle()
-    again = happens(stage, Case(prompt, cold, stage.files() - known))
+    try:
+        return _outcome(scenario, cold, trial.happens(stage, Case(prompt, cold, stage.files() - known)))
+    finally:
+        stage.second.stop()
+
+
+def _outcome(scenario: Scenario, cold: Answer, again: Again) -> Outcome:
     answer = again.answer
     return Outcome(
         scenario=scenario,
@@ -88,5 +103,7 @@ def _reply(again: Again, cold: Answer) -> Reply:
         return Reply.FAILED
     if again.expected.reply is Reply.CHANGED:
         return Reply.CHANGED
-    same = agreement(first, other, again.engine.client.gap_nats) in (Agreement.SAME, Agreement.ROUNDING)
-    return Reply.SAME if same else Reply.WRONG
+    assert again.engine.process is not None
+    precise = "float32" in again.engine.process.launch.command
+    how = agreement(first, other, again.engine.client.gap_nats, EXACT_NATS if precise else GAP_NATS)
+    return Reply.SAME if how in (Agreement.SAME, Agreement.ROUNDING) else Reply.WRONG

@@ -55,7 +55,7 @@ def stress(
 def _some(scenarios: Scenarios, only: Sequence[str] | None) -> Scenarios:
     if unknown := set(only or ()) - set(scenarios):
         raise LabError(f"no scenario {unknown.pop()!r}; there are {', '.join(scenarios)}")
-    return {scenario: happens for scenario, happens in scenarios.items() if not only or scenario in only}
+    return {scenario: trial for scenario, trial in scenarios.items() if not only or scenario in only}
 
 
 def _try_all(

@@ -61,14 +61,18 @@ class Engine:
         self._logs = LOGS / "trials" / name
         self._life = contextlib.ExitStack()
         self.process: Process | None = None
-        self.is_changed = False
+
+    def launch(self, *changes: Change) -> Launch:
+        """As planned but for these."""
+        launch = self._launch
+        for change in changes:
+            launch = change(launch)
+        return launch
 
     def start(self, *changes: Change) -> None:
         """Start it and pay for its first request, which imports and allocates."""
-        launch, self.is_changed = self._launch, bool(changes)
-        for change in changes:
-            launch = change(launch)
-        (self.process,) = self._life.enter_context(running([launch], self._logs, self._stage.wanted.start_timeout_s))
+        launch, timeout_s = self.launch(*changes), self._stage.wanted.start_timeout_s
+        (self.process,) = self._life.enter_context(running([launch], self._logs, timeout_s))
         self.client = Client(self.process.url, self._stage.wanted.preset.name)
         self._life.callback(self.client.close)
         if self._stage.server_is_up:
@@ -101,7 +105,7 @@ class Engine:
         self.process.check()
         engine_totals, cache_totals = read_totals(self.client), self._stage.cache_totals()
         request_id = f"kvtiers-trial-{self._stage.next_number()}"
-        completion = self.client.complete(prompt, self._stage.wanted.knobs.max_tokens, request_id)
+        completion = self.client.complete(prompt, self._stage.wanted.knobs.max_tokens, request_id, logprobs=True)
         moved, _ = await_deltas(self.client, engine_totals)
         if moved.external_hits == 0:
             return Answer(completion, completion.ttft_s)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from kvtiers.result.survival import Finding, Reply
 from lab.trials.case import Again, Case
-from lab.trials.engine import Answer, Prompt
+from lab.trials.engine import Answer, Change, Prompt
 from lab.trials.stage import Stage
 
 # LMCache's own, of 0.5.6, against what `kvtiers plan` writes.
@@ -36,7 +36,7 @@ def server_killed_storing(stage: Stage, case: Case) -> Again:
 
 def server_back_at_once(stage: Stage, case: Case) -> Again:
     """Before the engine could notice: the new server knows no engine, and this one does not tell it anew."""
-    stage.first.restart(stage.with_times(stage.mode.mq_timeout_s, _LONG_HEARTBEAT_S))
+    stage.first.push_out()
     stage.kill_server()
     stage.start_server()
     answer = stage.first.attempt(case.prompt)
@@ -44,14 +44,14 @@ def server_back_at_once(stage: Stage, case: Case) -> Again:
     return Again(Finding(0, Reply.FAILED, lives=False), case.prompt, stage.first, answer, lives=lives)
 
 
-def by_default(scenario: Callable[[Stage, Case], Again]) -> Callable[[Stage, Case], Again]:
-    """The same with an engine that has LMCache's own times."""
+def seldom_looking(stage: Stage) -> list[Change]:
+    """An engine that notices nothing within this trial."""
+    return [stage.with_times(stage.mode.mq_timeout_s, _LONG_HEARTBEAT_S)]
 
-    def happens(stage: Stage, case: Case) -> Again:
-        stage.first.restart(stage.with_times(_DEFAULT_MQ_TIMEOUT_S, _DEFAULT_HEARTBEAT_S))
-        return scenario(stage, case)
 
-    return happens
+def by_default(stage: Stage) -> list[Change]:
+    """An engine with LMCache's own times."""
+    return [stage.with_times(_DEFAULT_MQ_TIMEOUT_S, _DEFAULT_HEARTBEAT_S)]
 
 
 def engine_killed_storing(stage: Stage, case: Case) -> Again:

@@ -31,7 +31,6 @@ RESULT = RESULTS / "reference" / "needle.json"
 _SPOILT, _CLEAN, _A_RUN = 100, 1000, 20
 _TOKENS = 1400  # between 5 and 6 chunks, however the words fall
 _SHORT = 560  # two chunks: more prompts in the same time
-_CHANGED_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -44,8 +43,8 @@ class Rounds:
 
 @dataclass(frozen=True)
 class Score:
-    """Of the needle, on the lab's own engine. ``damaged``: 4 KiB of one chunk of five were changed; ``swapped``: one of
-    the five is another prompt's."""
+    """Of the needle, on the lab's own engine. ``damaged``: half of one chunk of five was overwritten with zeros;
+    ``swapped``: one of the five is another prompt's."""
 
     created: str
     versions: Versions
@@ -122,8 +121,7 @@ def _damage(prompts: list[list[Path]], chance: random.Random) -> None:
     for files in prompts:
         victim = chance.choice(files)
         whole = bytearray(victim.read_bytes())
-        at = chance.randrange(len(whole) - _CHANGED_BYTES)
-        whole[at : at + _CHANGED_BYTES] = chance.randbytes(_CHANGED_BYTES)
+        whole[: len(whole) // 2] = bytes(len(whole) // 2)
         victim.write_bytes(whole)
 
 

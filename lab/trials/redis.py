@@ -14,7 +14,7 @@ from lab.engines.process import guard
 from lab.errors import LabError
 from lab.paths import LOGS
 from lab.trials.case import Again, CannotTryError, Case
-from lab.trials.engine import Change, variable
+from lab.trials.engine import Answer, Change, Engine, Prompt, variable
 from lab.trials.stage import Stage
 
 _PASSWORD = "LMCACHE_RESP_PASSWORD"
@@ -64,6 +64,27 @@ def password(stage: Stage, case: Case) -> Again:
         return _stored_and_asked(stage, 0)
 
 
+def both_restart(stage: Stage, case: Case) -> Again:
+    """Engine and server; Redis goes on."""
+    with redis_server(stage.redis_port):
+        _beside_redis(stage)
+        prompt, cold = _stored(stage)
+        stage.first.stop()
+        stage.start_server(mp.Redis(HOST, stage.redis_port))
+        stage.first.start()
+        return _asked_again(stage, stage.first, prompt, cold)
+
+
+def second_engine(stage: Stage, case: Case) -> Again:
+    """It finds in Redis what the first computed."""
+    with redis_server(stage.redis_port):
+        _beside_redis(stage)
+        prompt, cold = _stored(stage)
+        stage.second.start()
+        stage.cache.clear_ram()
+        return _asked_again(stage, stage.second, prompt, cold)
+
+
 @contextlib.contextmanager
 def redis_server(port: int, *options: str) -> Iterator[None]:
     """Up on entry, killed on exit.
@@ -106,6 +127,17 @@ def _listens(port: int) -> bool:
 
 def _beside_redis(stage: Stage, *changes: Change) -> None:
     stage.replace_server(mp.Redis(HOST, stage.redis_port), *changes)
+
+
+def _stored(stage: Stage) -> tuple[Prompt, Answer]:
+    prompt = stage.new_document("in Redis")
+    cold = stage.first.ask(prompt)
+    stage.settle()
+    return prompt, cold
+
+
+def _asked_again(stage: Stage, engine: Engine, prompt: Prompt, cold: Answer) -> Again:
+    return Again(Finding(stage.in_chunks(prompt), Reply.SAME), prompt, engine, engine.ask(prompt), cold=cold)
 
 
 def _stored_and_asked(stage: Stage, chunks: int) -> Again:

@@ -1,21 +1,20 @@
 """All scenarios of a table, one after the other, to a result file."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from kvtiers.result.survival import SCHEMA, Outcome, Reason, Scenario, Survival
+from kvtiers.result.survival import SCHEMA, Outcome, Reason, Survival
 from lab.engines.install import engine_versions
 from lab.errors import LabError
 from lab.launches import LocalRun
 from lab.machine import describe
 from lab.paths import portable
 from lab.report.outcome import versions
-from lab.trials.case import CannotTryError, Happens, run
+from lab.trials.case import CannotTryError, Scenarios, run
 from lab.trials.stage import stage_for
 from progress import add_bar, bars
 
 
-def run_trials(wanted: LocalRun, scenarios: Mapping[Scenario, Happens]) -> Survival:
+def run_trials(wanted: LocalRun, scenarios: Scenarios) -> Survival:
     """Run every scenario. One that breaks off is a problem of the run; the next begins anew.
 
     Raises:
@@ -25,11 +24,10 @@ def run_trials(wanted: LocalRun, scenarios: Mapping[Scenario, Happens]) -> Survi
     outcomes, problems, not_tried = list[Outcome](), list[str](), dict[str, Reason]()
     with stage_for(wanted) as stage, bars() as progress:
         bar = add_bar(progress, "scenarios", len(scenarios))
-        for scenario, happens in scenarios.items():
+        for scenario, trial in scenarios.items():
             bar.note(scenario)
             try:
-                stage.stand()
-                outcomes.append(run(stage, scenario, happens))
+                outcomes.append(run(stage, scenario, trial))
             except CannotTryError as error:
                 not_tried[scenario] = error.reason
             except LabError as error:

@@ -92,30 +92,22 @@ class Stage:
         self.first.stop()
         self.stop_server()
 
-    def stand(self) -> None:
-        """The first engine beside a server with this run's own directory, as every scenario begins."""
-        keeps_engine = self.first.process is not None and not self.first.is_changed and self.first.lives()
+    def stand(self, *changes: Change) -> None:
+        """The first engine, so changed, beside a server with this run's own directory, as every scenario begins."""
+        process = self.first.process
+        keeps_engine = process is not None and process.launch == self.first.launch(*changes) and self.first.lives()
         keeps_server = self.server_is_up and not self.server_is_changed
         if not keeps_engine:
             self.first.stop()
         if not keeps_server:
             self.replace_server() if keeps_engine else self.start_server()
         if not keeps_engine:
-            self.first.start()
+            self.first.start(*changes)
 
     def with_times(self, mq_timeout_s: float, heartbeat_s: float) -> Change:
         """An engine with other times."""
         mode: MPMode = replace(self.mode, mq_timeout_s=mq_timeout_s, heartbeat_s=heartbeat_s)
         return option("--kv-transfer-config", compact(connector(mode)))
-
-    @contextlib.contextmanager
-    def second_engine(self, *changes: Change) -> Iterator[Engine]:
-        """Beside the first, for a while."""
-        self.second.start(*changes)
-        try:
-            yield self.second
-        finally:
-            self.second.stop()
 
     def in_chunks(self, prompt: Prompt) -> int:
         """Tokens of a prompt that lie in whole chunks."""

@@ -3,7 +3,7 @@
 from kvtiers.result.survival import Reply, Scenario
 from lab.trials import changes, kills, redis, volumes
 from lab.trials.aborts import aborts
-from lab.trials.case import Again, Case, Scenarios, asked
+from lab.trials.case import Again, Case, Scenarios, Trial, asked
 from lab.trials.stage import Stage
 
 
@@ -18,23 +18,23 @@ def _chunk_damaged(stage: Stage, case: Case) -> Again:
 
 # In this order: what needs no start comes first.
 STRESS: Scenarios = {
-    Scenario.CHUNK_DAMAGED: _chunk_damaged,
-    Scenario.ABORTS: aborts,
-    Scenario.DIRECTORY_READ_ONLY: volumes.read_only,
-    Scenario.DRIVE_FULL: volumes.full,
-    Scenario.NO_INODES: volumes.no_inodes,
-    Scenario.REDIS_KILLED: redis.killed,
-    Scenario.REDIS_FULL: redis.full,
-    Scenario.REDIS_REFUSED: redis.refused,
-    Scenario.REDIS_PASSWORD: redis.password,
-    Scenario.ENGINE_KILLED_STORING: kills.engine_killed_storing,
-    Scenario.SERVER_KILLED: kills.server_killed,
-    Scenario.SERVER_KILLED_STORING: kills.server_killed_storing,
-    Scenario.SERVER_BACK_AT_ONCE: kills.server_back_at_once,
-    Scenario.SERVER_KILLED_DEFAULTS: kills.by_default(kills.server_killed),
-    Scenario.SERVER_KILLED_STORING_DEFAULTS: kills.by_default(kills.server_killed_storing),
-    Scenario.KV_TYPE_CHANGED: changes.kv_type,
-    Scenario.WEIGHTS_CHANGED: changes.weights,
-    Scenario.BLOCK_SIZE_CHANGED: changes.block_size,
-    Scenario.HASH_SEED_CHANGED: changes.hash_seed,
+    Scenario.CHUNK_DAMAGED: Trial(_chunk_damaged),
+    Scenario.ABORTS: Trial(aborts),
+    Scenario.DIRECTORY_READ_ONLY: Trial(volumes.read_only),
+    Scenario.DRIVE_FULL: Trial(volumes.full),
+    Scenario.NO_INODES: Trial(volumes.no_inodes),
+    Scenario.REDIS_KILLED: Trial(redis.killed),
+    Scenario.REDIS_FULL: Trial(redis.full),
+    Scenario.REDIS_REFUSED: Trial(redis.refused),
+    Scenario.REDIS_PASSWORD: Trial(redis.password),
+    Scenario.ENGINE_KILLED_STORING: Trial(kills.engine_killed_storing),
+    Scenario.SERVER_KILLED: Trial(kills.server_killed),
+    Scenario.SERVER_KILLED_STORING: Trial(kills.server_killed_storing),
+    Scenario.SERVER_BACK_AT_ONCE: Trial(kills.server_back_at_once, kills.seldom_looking),
+    Scenario.SERVER_KILLED_DEFAULTS: Trial(kills.server_killed, kills.by_default),
+    Scenario.SERVER_KILLED_STORING_DEFAULTS: Trial(kills.server_killed_storing, kills.by_default),
+    Scenario.KV_TYPE_CHANGED: Trial(changes.kv_type, changes.bf16),
+    Scenario.WEIGHTS_CHANGED: Trial(changes.weights, changes.behind_a_link),
+    Scenario.BLOCK_SIZE_CHANGED: Trial(changes.block_size),
+    Scenario.HASH_SEED_CHANGED: Trial(changes.hash_seed),
 }

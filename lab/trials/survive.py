@@ -4,7 +4,8 @@ import os
 from collections.abc import Callable
 
 from kvtiers.result.survival import Reply, Scenario
-from lab.trials.case import Again, Case, Scenarios, asked
+from lab.trials import redis
+from lab.trials.case import Again, Case, Scenarios, Trial, asked
 from lab.trials.chunks import in_order
 from lab.trials.engine import Engine, Prompt
 from lab.trials.stage import Stage
@@ -35,8 +36,8 @@ def _both_restart(stage: Stage, case: Case) -> Again:
 
 
 def _second_engine(stage: Stage, case: Case) -> Again:
-    with stage.second_engine() as second:
-        return _whole(stage, case, second)
+    stage.second.start()
+    return _whole(stage, case, stage.second)
 
 
 def _changed(place: Callable[[Prompt], int]) -> Callable[[Stage, Case], Again]:
@@ -87,15 +88,17 @@ def _chunks_swapped(stage: Stage, case: Case) -> Again:
 
 # In this order: what needs no start comes first.
 SURVIVE: Scenarios = {
-    Scenario.SHORTER_THAN_A_CHUNK: _nothing,
-    Scenario.FIRST_TOKEN_CHANGED: _changed(lambda prompt: 0),
-    Scenario.MIDDLE_TOKEN_CHANGED: _changed(lambda prompt: len(prompt) // 2),
-    Scenario.LAST_TOKEN_CHANGED: _changed(lambda prompt: len(prompt) - 1),
-    Scenario.CHUNK_LOST: _chunk_lost,
-    Scenario.CHUNK_CUT_SHORT: _chunk_cut_short,
-    Scenario.CHUNKS_SWAPPED: _chunks_swapped,
-    Scenario.SECOND_ENGINE: _second_engine,
-    Scenario.ENGINE_RESTART: _engine_restart,
-    Scenario.SERVER_RESTART: _server_restart,
-    Scenario.BOTH_RESTART: _both_restart,
+    Scenario.SHORTER_THAN_A_CHUNK: Trial(_nothing),
+    Scenario.FIRST_TOKEN_CHANGED: Trial(_changed(lambda prompt: 0)),
+    Scenario.MIDDLE_TOKEN_CHANGED: Trial(_changed(lambda prompt: len(prompt) // 2)),
+    Scenario.LAST_TOKEN_CHANGED: Trial(_changed(lambda prompt: len(prompt) - 1)),
+    Scenario.CHUNK_LOST: Trial(_chunk_lost),
+    Scenario.CHUNK_CUT_SHORT: Trial(_chunk_cut_short),
+    Scenario.CHUNKS_SWAPPED: Trial(_chunks_swapped),
+    Scenario.SECOND_ENGINE: Trial(_second_engine),
+    Scenario.ENGINE_RESTART: Trial(_engine_restart),
+    Scenario.SERVER_RESTART: Trial(_server_restart),
+    Scenario.BOTH_RESTART: Trial(_both_restart),
+    Scenario.REDIS_BOTH_RESTART: Trial(redis.both_restart),
+    Scenario.REDIS_SECOND_ENGINE: Trial(redis.second_engine),
 }

@@ -74,7 +74,10 @@ def _on_small_drive(options: str, place: str) -> Change:
 
 
 def _remount(stage: Stage, options: str) -> None:
+    """What lies there goes: a document begins with all the room that there is."""
     enter = ["nsenter", "--target", str(stage.server.pid), "--mount"]
     if os.geteuid():
         enter += ["--user", "--preserve-credentials"]
-    subprocess.run([*enter, "mount", "-o", f"remount,{options}", str(stage.directory)], check=True)
+    place = str(stage.directory)
+    script = f'rm -f "$1"/*.data; mount -o remount,{options} "$1"'
+    subprocess.run([*enter, "sh", "-c", script, "sh", place], check=True, capture_output=True)

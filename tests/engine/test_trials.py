@@ -32,7 +32,6 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 @pytest.mark.parametrize("scenario", [Scenario.CHUNK_DAMAGED, Scenario.DRIVE_FULL, Scenario.SERVER_KILLED])
 def test_a_fault_goes_as_expected(standing: Stage, scenario: Scenario) -> None:
-    standing.stand()
     outcome = run(standing, scenario, STRESS[scenario])
     assert outcome.met, outcome
 

@@ -29,9 +29,19 @@ def test_every_wrong_answer_is_counted_and_named() -> None:
     assert "wrong KV" in verdict.what
 
 
-@pytest.mark.parametrize(("gap_nats", "state"), [(0.3, State.OK), (None, State.UNCLEAR)])
-def test_rounding_is_no_alarm_and_what_cannot_be_told_is_no_pass(gap_nats: float | None, state: State) -> None:
-    assert asked(Engine(answers="other from the tier", gap_nats=gap_nats)).state is state
+@pytest.mark.parametrize(
+    ("answers", "gap_nats", "state"),
+    [
+        ("other when cached", 0.3, State.OK),
+        ("other when cached", 0.7, State.FAILED),
+        ("other from the tier", 0.3, State.FAILED),
+        ("other from the tier", None, State.UNCLEAR),
+    ],
+)
+def test_what_the_engines_own_cache_rounds_is_no_alarm_and_the_untold_no_pass(
+    answers: str, gap_nats: float | None, state: State
+) -> None:
+    assert asked(Engine(answers=answers, gap_nats=gap_nats)).state is state
 
 
 @pytest.mark.parametrize("engine", [Engine(tier=False), Engine(connector=False)], ids=["keeps nothing", "no connector"])
