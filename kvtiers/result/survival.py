@@ -72,20 +72,24 @@ class Reply(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """How a request ends: ``tokens`` of its prompt came out of LMCache (expected None: however many).
+    """How a request ends: ``tokens`` of its prompt came out of LMCache.
 
-    ``lives``: the engine, afterwards; ``recovers``: hits come back once the fault is mended, None where none is.
+    ``lives``: the engine, afterwards; ``recovers``: hits come back once the fault is mended, None where none is. Of an
+    expectation, tokens None: however many; reply None: chance decides whether the engine answers right or dies of it.
     """
 
     tokens: int | None
-    reply: Reply
+    reply: Reply | None
     lives: bool = True
     recovers: bool | None = None
 
     def meets(self, expected: "Finding") -> bool:
         """Is it what was expected?"""
         tokens = self.tokens if expected.tokens is None else expected.tokens
-        return self == Finding(tokens, expected.reply, expected.lives, expected.recovers)
+        endings = {(expected.reply, expected.lives)}
+        if expected.reply is None:
+            endings = {(Reply.SAME, True), (Reply.FAILED, False)}
+        return (self.tokens, self.recovers) == (tokens, expected.recovers) and (self.reply, self.lives) in endings
 
 
 @dataclass(frozen=True)
@@ -180,7 +184,9 @@ def _finding(finding: Finding, tiers: str, language: str) -> str:
     parts = []
     if finding.tokens is not None and finding.reply is not Reply.FAILED:
         parts.append(f"{finding.tokens:,} {tiers}".rstrip())
-    if finding.reply is not Reply.CHANGED:
+    if finding.reply is None:
+        parts.append(_say("finding.either", language))
+    elif finding.reply is not Reply.CHANGED:
         parts.append(_say(f"reply.{finding.reply}", language))
     if not finding.lives:
         parts.append(_say("finding.dies", language))

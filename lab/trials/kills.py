@@ -17,11 +17,13 @@ _INTO_PREFILL = 0.3
 
 
 def server_killed(stage: Stage, case: Case) -> Again:
-    """A request that comes just after: it waits until the engine notices, and is computed."""
+    """A request that comes just after waits until the engine's scheduler notices, and is computed. Whether its KV is
+    then stored, which kills an engine that copies it itself, depends on whether the worker has noticed too: each has
+    a heartbeat of its own."""
     stage.first.push_out()
     stage.kill_server()
     answer = stage.first.attempt(case.prompt)
-    return _afterwards(stage, case, case.prompt, answer, Finding(0, Reply.SAME, recovers=True))
+    return _afterwards(stage, case, case.prompt, answer, Finding(0, None, recovers=True))
 
 
 def server_killed_storing(stage: Stage, case: Case) -> Again:

@@ -80,6 +80,19 @@ def test_where_any_number_of_tokens_may_come_back_the_answer_decides() -> None:
     assert not replace(ALL_BACK, reply=Reply.WRONG).meets(anyhow)
 
 
+@pytest.mark.parametrize(
+    ("found", "met"),
+    [
+        (Finding(0, Reply.SAME), True),
+        (Finding(0, Reply.FAILED, lives=False), True),
+        (Finding(0, Reply.FAILED), False),
+        (Finding(0, Reply.WRONG), False),
+    ],
+)
+def test_where_chance_decides_a_right_answer_or_a_dead_engine_is_expected(found: Finding, met: bool) -> None:
+    assert found.meets(Finding(0, None)) is met
+
+
 def test_what_could_not_be_tried_is_said_and_fails_nothing() -> None:
     run = replace(RUN, not_tried={Scenario.REDIS_FULL.value: Reason.NO_REDIS})
     assert run.met
