@@ -99,7 +99,7 @@ class CacheServer:
         Raises:
             LabError: when something stays in RAM.
         """
-        deadline = time.monotonic() + SETTLE_TIMEOUT_S
+        deadline = time.monotonic() + WRITE_TIMEOUT_S  # what is still being written below stays until then
         while True:
             self._answer("POST", "/cache/clear")
             left = self.status()["storage_manager"]["l1_manager"]["total_object_count"]

@@ -29,8 +29,7 @@ from progress import add_bar, bars, say
 
 RESULT = RESULTS / "reference" / "needle.json"
 _SPOILT, _CLEAN, _A_RUN = 100, 1000, 20
-_TOKENS = 1400  # between 5 and 6 chunks, however the words fall
-_SHORT = 560  # two chunks: more prompts in the same time
+_TOKENS = 600  # two chunks and some, however the words fall
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,8 @@ class Rounds:
 
 @dataclass(frozen=True)
 class Score:
-    """Of the needle, on the lab's own engine. ``damaged``: half of one chunk of five was overwritten with zeros;
-    ``swapped``: one of the five is another prompt's."""
+    """Of the needle, on the lab's own engine. ``damaged``: half of one chunk of two was overwritten with zeros;
+    ``swapped``: one of the two is another prompt's."""
 
     created: str
     versions: Versions
@@ -72,11 +71,11 @@ def main(clean: int = _CLEAN) -> None:
     with stage_for(run) as stage:
         stage.stand()
         damaged, swapped, untouched = (
-            _rounds(stage, name, prompts, tokens, spoil)
-            for name, prompts, tokens, spoil in (
-                ("damaged", _SPOILT, _TOKENS, _damage),
-                ("swapped", _SPOILT, _TOKENS, _swap),
-                ("clean", clean, _SHORT, None),
+            _rounds(stage, name, prompts, spoil)
+            for name, prompts, spoil in (
+                ("damaged", _SPOILT, _damage),
+                ("swapped", _SPOILT, _swap),
+                ("clean", clean, None),
             )
         )
     score = Score(
@@ -92,7 +91,7 @@ def main(clean: int = _CLEAN) -> None:
     say(f"damaged {damaged}, swapped {swapped}, clean {untouched}; written: {RESULT}")
 
 
-def _rounds(stage: Stage, name: str, prompts: int, tokens: int, spoil: Spoil | None) -> Rounds:
+def _rounds(stage: Stage, name: str, prompts: int, spoil: Spoil | None) -> Rounds:
     came_back = wrong = 0
     chance = random.Random(name)
     with bars() as progress:
@@ -104,12 +103,12 @@ def _rounds(stage: Stage, name: str, prompts: int, tokens: int, spoil: Spoil | N
             def meddle(many: int = many, known: set[Path] = known) -> None:
                 if spoil:
                     written = sorted(stage.files() - known, key=lambda file: file.stat().st_mtime_ns)
-                    each = tokens // stage.wanted.knobs.chunk_tokens
+                    each = _TOKENS // stage.wanted.knobs.chunk_tokens
                     spoil([written[each * number : each * (number + 1)] for number in range(many)], chance)
 
             assert stage.first.process is not None
             check = Check(
-                stage.first.process.url, document_tokens=tokens, ceiling_tokens=10**9, server=stage.server.url
+                stage.first.process.url, document_tokens=_TOKENS, ceiling_tokens=10**9, server=stage.server.url
             )
             verdict = run_needle(check, many, 60, empty_ram=True, before_asking_again=meddle)
             came_back, wrong = came_back + verdict.came_back, wrong + len(verdict.wrong)
