@@ -44,11 +44,13 @@ class Completion:
 class Client:
     """Talks to one OpenAI-compatible vLLM server, with ``api_key`` where it wants one."""
 
-    def __init__(self, base_url: str, model: str, api_key: str | None = None) -> None:
+    def __init__(
+        self, base_url: str, model: str, api_key: str | None = None, read_timeout_s: float = READ_TIMEOUT_S
+    ) -> None:
         self.base_url = base_url.rstrip("/")
         self.model = model
         headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
-        timeout = httpx.Timeout(10.0, read=READ_TIMEOUT_S)
+        timeout = httpx.Timeout(10.0, read=read_timeout_s)
         self._http = httpx.Client(base_url=self.base_url, timeout=timeout, headers=headers)
 
     def complete(

@@ -12,7 +12,7 @@ from lab.engines.shared_memory import require_shared
 from lab.knobs import FLOODS
 from lab.launches import running
 from lab.measure.cache_server import L1_HITS, L2_HITS
-from lab.measure.client import Client, Completion, RequestError
+from lab.measure.client import READ_TIMEOUT_S, Client, Completion, RequestError
 from lab.measure.counters import await_deltas, read_totals
 from lab.paths import LOGS
 
@@ -101,11 +101,14 @@ class Engine:
         Raises:
             LabError: from the engine.
         """
+        return self._ask(prompt, self.client)
+
+    def _ask(self, prompt: Prompt, client: Client) -> Answer:
         assert self.process is not None
         self.process.check()
         engine_totals, cache_totals = read_totals(self.client), self._stage.cache_totals()
         request_id = f"kvtiers-trial-{self._stage.next_number()}"
-        completion = self.client.complete(prompt, self._stage.wanted.knobs.max_tokens, request_id, logprobs=True)
+        completion = client.complete(prompt, self._stage.wanted.knobs.max_tokens, request_id, logprobs=True)
         moved, _ = await_deltas(self.client, engine_totals)
         if moved.external_hits == 0:
             return Answer(completion, completion.ttft_s)
@@ -114,11 +117,13 @@ class Engine:
         l1, l2 = (int(now.get(name, 0.0) - cache_totals.get(name, 0.0)) for name in (L1_HITS, L2_HITS))
         return Answer(completion, completion.ttft_s, moved.external_hits, l1, l2)
 
-    def attempt(self, prompt: Prompt) -> Answer:
-        """Ask while something may be broken: an error is an answer too."""
-        started = time.monotonic()
+    def attempt(self, prompt: Prompt, patience_s: float = READ_TIMEOUT_S) -> Answer:
+        """Ask while something may be broken: an error is an answer too, and so is none within ``patience_s``."""
+        assert self.process is not None
+        model, started = self._stage.wanted.preset.name, time.monotonic()
         try:
-            return self.ask(prompt)
+            with contextlib.closing(Client(self.process.url, model, read_timeout_s=patience_s)) as client:
+                return self._ask(prompt, client)
         except RequestError:
             return Answer(None, time.monotonic() - started)
 

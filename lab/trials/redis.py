@@ -19,11 +19,14 @@ from lab.trials.stage import Stage
 
 _PASSWORD = "LMCACHE_RESP_PASSWORD"
 _START_S, _POLL_S = 20.0, 0.05
+_BOTH_NOTICED = 2.2  # heartbeats
+_PATIENCE_S = 60.0  # twice what any call of the engine's waits for LMCache's server
 _MIB = 1024**2
 
 
 def killed(stage: Stage, case: Case) -> Again:
-    """As a crash would; then it is back, and empty."""
+    """As a crash would; then it is back, and empty. LMCache's server does not connect anew: until it is restarted, only
+    its RAM answers."""
     with contextlib.ExitStack() as first, contextlib.ExitStack() as second:
         first.enter_context(redis_server(stage.redis_port))
         _beside_redis(stage)
@@ -37,31 +40,43 @@ def killed(stage: Stage, case: Case) -> Again:
         stage.first.ask(later)
         stage.only_files_are_left()
         recovers = stage.first.ask(later).loaded_tokens == stage.in_chunks(later)
-        expected = Finding(0, Reply.SAME, recovers=True)
+        expected = Finding(0, Reply.SAME, recovers=False)
     return Again(expected, prompt, stage.first, answer, cold=cold, recovers=recovers)
 
 
 def full(stage: Stage, case: Case) -> Again:
-    """Room for two chunks and a half beside what Redis itself takes, and nothing may be thrown out."""
+    """Room for two chunks and a half beside what Redis itself takes, and nothing may be thrown out. What is under way
+    counts as well: how many chunks get in is a matter of chance."""
     chunk_bytes = stage.wanted.knobs.chunk_tokens * stage.pool.kv_bytes_per_token
     room = str(2 * _MIB + round(2.5 * chunk_bytes))
     with redis_server(stage.redis_port, "--maxmemory", room, "--maxmemory-policy", "noeviction"):
         _beside_redis(stage)
-        return _stored_and_asked(stage, 2)
+        prompt, cold = _stored(stage)
+        stage.only_files_are_left()
+        return Again(Finding(None, Reply.SAME), prompt, stage.first, stage.first.ask(prompt), cold=cold)
 
 
 def refused(stage: Stage, case: Case) -> Again:
-    """Nothing listens there when LMCache's server starts."""
+    """Nothing listens there when LMCache's server starts: it starts all the same."""
     _require_redis()
-    _beside_redis(stage)
-    return _stored_and_asked(stage, 0)
+    return _waits_for_ever(stage)
 
 
 def password(stage: Stage, case: Case) -> Again:
     """Redis wants another one."""
     with redis_server(stage.redis_port, "--requirepass", "right"):
-        _beside_redis(stage, variable(_PASSWORD, "wrong"))
-        return _stored_and_asked(stage, 0)
+        return _waits_for_ever(stage, variable(_PASSWORD, "wrong"))
+
+
+def _waits_for_ever(stage: Stage, *changes: Change) -> Again:
+    """Lookups in such a Redis never end, so no request does that is long enough to be looked up."""
+    stage.stop_server()
+    time.sleep(_BOTH_NOTICED * stage.mode.heartbeat_s)
+    stage.start_server(mp.Redis(HOST, stage.redis_port), *changes)
+    time.sleep(_BOTH_NOTICED * stage.mode.heartbeat_s)
+    prompt = stage.new_document("looked up in vain")
+    answer = stage.first.attempt(prompt, _PATIENCE_S)
+    return Again(Finding(0, Reply.FAILED), prompt, stage.first, answer, lives=stage.first.lives())
 
 
 def both_restart(stage: Stage, case: Case) -> Again:
@@ -138,12 +153,3 @@ def _stored(stage: Stage) -> tuple[Prompt, Answer]:
 
 def _asked_again(stage: Stage, engine: Engine, prompt: Prompt, cold: Answer) -> Again:
     return Again(Finding(stage.in_chunks(prompt), Reply.SAME), prompt, engine, engine.ask(prompt), cold=cold)
-
-
-def _stored_and_asked(stage: Stage, chunks: int) -> Again:
-    prompt = stage.new_document("in Redis")
-    cold = stage.first.ask(prompt)
-    stage.only_files_are_left()
-    answer = stage.first.ask(prompt)
-    expected = Finding(chunks * stage.wanted.knobs.chunk_tokens, Reply.SAME)
-    return Again(expected, prompt, stage.first, answer, cold=cold)
