@@ -60,12 +60,12 @@ def run_needle(
     Args:
         wanted: the server, and what may be asked of it.
         prompts: at most so many.
-        minutes: at most about so long: fewer prompts are asked where the server is slow.
+        minutes: about as long at most; where the server is slow, fewer prompts are asked.
         empty_ram: of LMCache's server, so that what lies below it answers.
         before_asking_again: called when everything lies in a tier.
 
     Raises:
-        LabError: when the server cannot be asked, or ``empty_ram`` without its LMCache server.
+        LabError: when it cannot be asked, or ``empty_ram`` without its LMCache server.
     """
     if empty_ram and not wanted.server:
         raise LabError("--empty-ram needs --server: the HTTP address of LMCache's server")
@@ -77,22 +77,24 @@ def run_needle(
             needles.append(_needle(asker))
             asker.ask(needles[-1].prompt, cold)
             asker.ask(needles[-1].prompt, at_once)
-        prompt_tokens = cold.answers[0].prompt_tokens
-        if skipped := asker.cannot_push_out(prompt_tokens, len(needles) + 1):
+        if skipped := asker.cannot_push_out(cold.answers[0].prompt_tokens, len(needles) + 1):
             return Verdict(State.SKIPPED, skipped)
-        asker.push_out(prompt_tokens)
-        if asker.server:
-            asker.server.await_idle(lambda: None)
-            if empty_ram:
-                asker.server.clear_ram()
+        _leave_in_a_tier(asker, cold.answers[0].prompt_tokens, empty_ram)
         before_asking_again()
         before = asker.all_totals()
         for needle in needles:
-            if late.answers and time.monotonic() > began + limit_s:
-                break
-            asker.ask(needle.prompt, late)
+            if not late.answers or time.monotonic() < began + limit_s:
+                asker.ask(needle.prompt, late)
         by = answered_by(before, asker.all_totals())
         return _verdict(asker, needles, (cold, late), by, _tolerance_nats(asker, cold, at_once))
+
+
+def _leave_in_a_tier(asker: Asker, prompt_tokens: int, empty_ram: bool) -> None:
+    asker.push_out(prompt_tokens)
+    if asker.server:
+        asker.server.await_idle(lambda: None)
+        if empty_ram:
+            asker.server.clear_ram()
 
 
 def _needle(asker: Asker) -> _Needle:

@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich import box
 from rich.console import Console
+from rich.table import Table
 
-from kvtiers.result.survival import dump
+from kvtiers.result.survival import Survival, dump, table
 from lab.cli_options import CacheDirectory, Engine, PresetName, StartTimeout, chosen
 from lab.engines.install import set_up
 from lab.engines.models import bring
@@ -18,7 +20,6 @@ from lab.launches import DEFAULT_CACHE_ROOT, DEFAULT_START_TIMEOUT_S, LocalRun
 from lab.paths import RESULTS
 from lab.report import outcome
 from lab.trials.case import Scenarios
-from lab.trials.report import show
 from lab.trials.run import run_trials
 from lab.trials.stress import STRESS
 from lab.trials.survive import SURVIVE
@@ -74,7 +75,17 @@ def _try_all(
     bring(run.preset)
     survival = run_trials(run, scenarios)
     outcome.write(dump(survival), output)
-    show(survival, Console(highlight=False))
+    _show(survival, Console(highlight=False))
     say(f"written: {output}")
     if not survival.met:
         raise typer.Exit(1)
+
+
+def _show(survival: Survival, console: Console) -> None:
+    head, *rows = table(survival, "en")
+    printed = Table(*head, box=box.SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
+    for row in rows:
+        printed.add_row(*row)
+    console.print(printed)
+    for problem in survival.problems:
+        console.print(f"[bold red]- {problem}", soft_wrap=True)
