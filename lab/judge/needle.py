@@ -17,6 +17,7 @@ from lab.judge.points import Agreement, Asked, State, agreement, answered_by, ap
 DEFAULT_PROMPTS, DEFAULT_MINUTES = 8, 5.0
 MAX_TOKENS = 16
 _BEFORE = 0.5  # of the time, for what has to be computed
+_CALIBRATED = 3  # prompts
 _MORE = 3.0  # times what was measured: another prompt may lie further apart
 
 
@@ -72,12 +73,11 @@ def run_needle(
     with asking(wanted, MAX_TOKENS, logprobs=True) as asker:
         began, limit_s = time.monotonic(), 60 * minutes
         asker.warm_up()
-        needles, cold, at_once, late = list[_Needle](), Asked(), Asked(), Asked()
+        needles, cold, late = list[_Needle](), Asked(), Asked()
         while len(needles) < prompts and (not needles or time.monotonic() < began + _BEFORE * limit_s):
             needles.append(_needle(asker))
             asker.ask(needles[-1].prompt, cold)
-            asker.ask(needles[-1].prompt, at_once)
-        if skipped := asker.cannot_push_out(cold.answers[0].prompt_tokens, len(needles) + 1):
+        if skipped := asker.cannot_push_out(cold.answers[0].prompt_tokens, len(needles) + 1 + 2 * _CALIBRATED):
             return Verdict(State.SKIPPED, skipped)
         _leave_in_a_tier(asker, cold.answers[0].prompt_tokens, empty_ram)
         before_asking_again()
@@ -86,7 +86,7 @@ def run_needle(
             if not late.answers or time.monotonic() < began + limit_s:
                 asker.ask(needle.prompt, late)
         by = answered_by(before, asker.all_totals())
-        return _verdict(asker, needles, (cold, late), by, _tolerance_nats(asker, cold, at_once))
+        return _verdict(asker, needles, (cold, late), by, _tolerance_nats(asker))
 
 
 def _leave_in_a_tier(asker: Asker, prompt_tokens: int, empty_ram: bool) -> None:
@@ -107,7 +107,13 @@ def _needle(asker: Asker) -> _Needle:
     return _Needle(prompt, fact)
 
 
-def _tolerance_nats(asker: Asker, cold: Asked, at_once: Asked) -> float:
+def _tolerance_nats(asker: Asker) -> float:
+    """Of prompts of its own, asked last: what was looked up and not loaded may stay locked in LMCache's RAM a while."""
+    cold, at_once = Asked(), Asked()
+    for _ in range(_CALIBRATED):
+        prompt = asker.document()
+        asker.ask(prompt, cold)
+        asker.ask(prompt, at_once)
     pairs = zip(cold.answers, at_once.answers, strict=True)
     apart = [apart_nats(first, again, asker.gap_nats) for first, again in pairs]
     if None in apart:

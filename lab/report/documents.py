@@ -8,7 +8,6 @@ import json
 import re
 
 from kvtiers.result.compare import WIRINGS, side_by_side
-from kvtiers.result.records import to_json
 from kvtiers.result.schema import Result, ReuseParts, read_result
 from kvtiers.result.steps import Arm, Step
 from kvtiers.result.survival import read_survival, table
@@ -19,7 +18,6 @@ from lab.engines.presets import PRESETS
 from lab.knobs import Knobs
 from lab.launches import LocalRun, pool_of
 from lab.paths import REPOSITORY, RESULTS
-from lab.trials.needle import read_score
 from machine.gpu import CAPABILITIES, Card
 
 DOCUMENTS = {
@@ -52,7 +50,6 @@ def documented(name: str) -> str:
         "parts": _parts(runs, language),
         "survive": _trials("survive", language),
         "stress": _trials("stress", language),
-        "needle": _needle(language),
         "cards": _cards(language),
     }
     return filled(name, blocks)
@@ -104,17 +101,6 @@ def _trials(name: str, language: str) -> str:
     versions = {"vllm": run.versions.vllm, "lmcache": run.versions.lmcache, "date": run.created[:10]}
     setup = text("survive.setup", language, {"cpu": run.machine.cpu, "cores": run.machine.cores, **versions})
     return f"{setup}\n\n{_table(table(run, language))}"
-
-
-def _needle(language: str) -> str:
-    score = read_score((RESULTS / "reference" / "needle.json").read_text(encoding="utf-8"))
-    versions = {"vllm": score.versions.vllm, "lmcache": score.versions.lmcache, "date": score.created[:10]}
-    rounds = {
-        f"{name}_{what}": f"{value:,}"
-        for name in ("damaged", "swapped", "clean")
-        for what, value in to_json(getattr(score, name)).items()
-    }
-    return text("survive.needle", language, {"cpu": score.machine.cpu, **versions, **rounds})
 
 
 def _table(rows: list[list[str]]) -> str:
