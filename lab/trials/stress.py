@@ -33,8 +33,8 @@ STRESS: Scenarios = {
     Scenario.SERVER_BACK_AT_ONCE: Trial(kills.server_back_at_once, kills.seldom_looking),
     Scenario.SERVER_KILLED_DEFAULTS: Trial(kills.server_killed, kills.by_default),
     Scenario.SERVER_KILLED_STORING_DEFAULTS: Trial(kills.server_killed_storing, kills.by_default),
-    Scenario.KV_TYPE_CHANGED: Trial(changes.kv_type, changes.bf16),
     Scenario.WEIGHTS_CHANGED: Trial(changes.weights, changes.behind_a_link),
     Scenario.BLOCK_SIZE_CHANGED: Trial(changes.block_size),
     Scenario.HASH_SEED_CHANGED: Trial(changes.hash_seed),
+    Scenario.KV_TYPE_CHANGED: Trial(changes.kv_type, changes.bf16),
 }
