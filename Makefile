@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/complete
-TWO_FILES := -n 2 --dist loadfile --no-loadscope-reorder --durations 12 --durations-min 20
+TWO_FILES := -n 2 --dist loadfile --no-loadscope-reorder --durations 60 --durations-min 5
 # Once the environment stands, its own Python is the one that counts.
 BASE = $(if $(wildcard $(STAMP)),$(or $(wildcard $(PY)),$(PYTHON)),$(PYTHON))
 LONG_RUN = --pool-tokens 8704 --document-tokens 7986 --repeats 1 --no-control
@@ -49,8 +49,7 @@ bench: look-bench $(STAMP) ## the doctor's score, and ratios, each measured in o
 	@$(PY) -m lab setup
 	-@$(PY) -m bench.doctor
 	-@$(PY) -m bench.client
-	-@$(PY) -m bench.size
-	-@$(PY) -m bench.diagnose
+	-@$(PY) -m bench.commands
 	-@$(MAKE) --no-print-directory bench-course
 
 fresh-machine: $(STAMP) ## prove lab, site and test on a bare Debian 12 and 13 (root, apt, debootstrap; OPTIONS=--help)

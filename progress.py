@@ -23,7 +23,9 @@ class Bar:
         self._said = -1
         self._say_part()
 
-    def advance(self, steps: int = 1) -> None:
+    def advance(self, steps: int = 1, note: str | None = None) -> None:
+        if note is not None:
+            self.note(note)
         self._progress.advance(self._task, steps)
         self._say_part()
 

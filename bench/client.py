@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from statistics import median
 
@@ -42,17 +42,14 @@ def main() -> int:
     """Print the table; 1 when a target is missed."""
     knobs = Knobs()
     wanted = LocalRun(PRESETS["tiny"], knobs)
-    with run_directory(Path(tempfile.gettempdir())) as sockets, reserved_ports(len(wanted.arms)) as ports:
-        control = launches(wanted, pool_of(wanted), Directories(sockets, sockets), ports, direct_io=False)[1]
+    with run_directory(Path(tempfile.gettempdir())) as sockets, reserved_ports(wanted.ports) as ports:
+        control = launches(wanted, pool_of(wanted), Directories(sockets, sockets), ports, direct_io=False)[-1]
         with (
             running([control], LOGS / "bench", DEFAULT_START_TIMEOUT_S) as (engine,),
             vllm_client(engine.url) as theirs,
+            closing(Client(engine.url, wanted.preset.name)) as ours,
         ):
-            ours = Client(engine.url, wanted.preset.name)
-            try:
-                return report(measure(ours, theirs, knobs))
-            finally:
-                ours.close()
+            return report(measure(ours, theirs, knobs))
 
 
 def measure(ours: Client, theirs: "subprocess.Popen[str]", knobs: Knobs) -> dict[str, list[tuple[float, float]]]:
@@ -65,7 +62,7 @@ def measure(ours: Client, theirs: "subprocess.Popen[str]", knobs: Knobs) -> dict
     # Odd prompts go to us first and even ones to them, then the other way round.
     for number, prompt in enumerate([*warm_up, *prompts, *prompts[1:], prompts[0]]):
         client = OURS if number % 2 else THEIRS
-        ttft_s = ask_ours(ours, prompt) if client is OURS else ask_theirs(theirs, prompt)
+        ttft_s = ours.complete(prompt, MAX_TOKENS, "bench").ttft_s if client is OURS else ask_theirs(theirs, prompt)
         counters, now = await_deltas(ours, totals)
         if counters.own_hits:
             raise SystemExit(f"request {number} hit {counters.own_hits} cached tokens: this compares nothing")
@@ -73,11 +70,6 @@ def measure(ours: Client, theirs: "subprocess.Popen[str]", knobs: Knobs) -> dict
             times[client].append((ttft_s, now[_SERVER_TTFT] - totals[_SERVER_TTFT]))
         totals = now
     return times
-
-
-def ask_ours(client: Client, prompt: Sequence[int]) -> float:
-    """TTFT in seconds by the lab's client."""
-    return client.complete(prompt, MAX_TOKENS, "bench").ttft_s
 
 
 def ask_theirs(process: "subprocess.Popen[str]", prompt: Sequence[int]) -> float:

@@ -8,7 +8,6 @@ import io
 import json
 import sys
 import tomllib
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,7 +17,7 @@ from typing import Any
 from kvtiers.__main__ import main as kvtiers
 from kvtiers.words import text
 from lab.paths import REPOSITORY
-from lab.report.documents import filled
+from lab.report.documents import filled, markdown
 
 CASES = REPOSITORY / "tests" / "cases"
 DOCUMENTS = {"docs/doctor.md": "en", "docs/doctor.zh-TW.md": "zh-TW"}
@@ -124,19 +123,14 @@ def _run(arguments: list[str]) -> tuple[int, str]:
 
 def _ids(written: str) -> Iterator[tuple[str, str]]:
     """Of every finding and conclusion, wherever in the JSON it stands: id and severity."""
+    nodes: list[dict[str, Any]] = []
+    decoder, rest = json.JSONDecoder(object_hook=nodes.append), written.strip()
     with contextlib.suppress(ValueError):  # a refusal is a line of text
-        decoder, rest = json.JSONDecoder(), written.strip()
         while rest:
-            document, end = decoder.raw_decode(rest)
-            yield from _said(document)
-            rest = rest[end:].lstrip()
-
-
-def _said(node: Any) -> Iterator[tuple[str, str]]:
-    if isinstance(node, dict) and "id" in node and "what" in node:
-        yield node["id"], node.get("severity", "") if node.get("certain", True) else UNCERTAIN
-    for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
-        yield from _said(inner)
+            rest = rest[decoder.raw_decode(rest)[1] :].lstrip()
+    for node in nodes:
+        if "id" in node and "what" in node:
+            yield node["id"], node.get("severity", "") if node.get("certain", True) else UNCERTAIN
 
 
 def missing(case: Case, answer: Answer) -> list[str]:
@@ -157,34 +151,26 @@ def judge(case: Case, answer: Answer) -> Verdict:
 
 @dataclass(frozen=True)
 class Score:
-    """Of all cases: verdicts by origin, and the two ways to do harm."""
+    """Every case with what was answered, and the two ways to do harm."""
 
-    verdicts: Counter[tuple[Origin, Verdict]]
-    false_works: int
-    failing: int
-    false_alarms: int
-    refused: int
-    good: int
+    answers: dict[Case, Answer]
 
     def count(self, verdict: Verdict | None = None, origin: Origin | None = None) -> int:
-        return sum(
-            number
-            for (its_origin, its_verdict), number in self.verdicts.items()
-            if verdict in (None, its_verdict) and origin in (None, its_origin)
-        )
+        kept = [(case, answer) for case, answer in self.answers.items() if origin in (None, case.origin)]
+        return sum(verdict in (None, judge(case, answer)) for case, answer in kept)
 
-
-def score(answers: dict[Case, Answer]) -> Score:
-    good = [answer for case, answer in answers.items() if case.clean]
-    failing = [answer for case, answer in answers.items() if case.never >= WORKS]
-    return Score(
-        verdicts=Counter((case.origin, judge(case, answer)) for case, answer in answers.items()),
-        false_works=sum(bool(answer.ids & WORKS) for answer in failing),
-        failing=len(failing),
-        false_alarms=sum(bool(answer.alarms) for answer in good),
-        refused=sum(answer.status == REFUSED for answer in good),
-        good=len(good),
-    )
+    @property
+    def harm(self) -> dict[str, int]:
+        """Of logs that fail, those said to work; of good settings, those with an alarm, and those not read."""
+        good = [answer for case, answer in self.answers.items() if case.clean]
+        failing = [answer for case, answer in self.answers.items() if case.never >= WORKS]
+        return {
+            "false_works": sum(bool(answer.ids & WORKS) for answer in failing),
+            "failing": len(failing),
+            "false_alarms": sum(bool(answer.alarms) for answer in good),
+            "refused": sum(answer.status == REFUSED for answer in good),
+            "good": len(good),
+        }
 
 
 def shown(result: Score, language: str) -> str:
@@ -193,32 +179,27 @@ def shown(result: Score, language: str) -> str:
     def words(key: str, **values: Any) -> str:
         return text(f"score.{key}", language, values)
 
-    columns: tuple[Verdict | None, ...] = (None, *Verdict)
-    lines = ["", words("inputs"), *(words(verdict) for verdict in Verdict)], ["---", *["---:"] * len(columns)]
-    rows = [
-        [words(origin), *(str(result.count(verdict, origin)) for verdict in columns)]
-        for origin in Origin
-        if result.count(origin=origin)
-    ]
-    rows.append([words("together"), *(str(result.count(verdict)) for verdict in columns)])
-    harms = {name: getattr(result, name) for name in ("false_works", "failing", "false_alarms", "good", "refused")}
-    return "\n".join(["| " + " | ".join(row) + " |" for row in (*lines, *rows)] + ["", words("harm", **harms)])
+    table = [["", words("inputs"), *map(words, Verdict)]]
+    for origin in (*Origin, None):
+        if result.count(origin=origin):
+            counts = [str(result.count(verdict, origin)) for verdict in (None, *Verdict)]
+            table.append([words(origin or "together"), *counts])
+    return f"{markdown(table, '---:')}\n\n{words('harm', **result.harm)}"
 
 
 def main() -> int:
     """Print what was not right, and the score; 1 where something false was said."""
-    answers = {case: ask(case) for case in cases()}
-    for case, answer in answers.items():
+    result = Score({case: ask(case) for case in cases()})
+    for case, answer in result.answers.items():
         verdict = judge(case, answer)
         if verdict is not Verdict.RIGHT:
             said = ", ".join(sorted(answer.ids)) or "-"
             print(f"{verdict}: {case.name}: exit {answer.status}, said {said}; missing: {missing(case, answer)}")
-    result = score(answers)
     print(shown(result, "en"))
     if "--write" in sys.argv[1:]:
         for name, language in DOCUMENTS.items():
             (REPOSITORY / name).write_text(filled(name, {"doctor": shown(result, language)}), encoding="utf-8")
-    return int(bool(result.false_works or result.false_alarms))
+    return int(bool(result.harm["false_works"] or result.harm["false_alarms"]))
 
 
 if __name__ == "__main__":

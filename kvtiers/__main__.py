@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 from kvtiers.errors import KvtiersError
+from kvtiers.words.refusals import say_refusal
 
 # name -> (module, one line of help)
 COMMANDS = {
@@ -28,7 +29,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="kvtiers" if installed else "python -m kvtiers", description="KV-cache sizes and tiers."
     )
-    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar=f"{{{','.join(COMMANDS)}}}")
+    options = argparse.Namespace()
     try:
         for name, (module, text) in COMMANDS.items():
             subparser = subparsers.add_parser(name, help=text, description=text)
@@ -37,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
         options = parser.parse_args(given)
         result: str | tuple[str, int] = import_module(COMMANDS[options.command][0]).run(options)
     except KvtiersError as error:
-        print(f"kvtiers {given[0]}: {error}", file=sys.stderr)
+        say_refusal(given[0], error, getattr(options, "language", "en"))
         return 2
     output, status = (result, 0) if isinstance(result, str) else result
     try:

@@ -2,4 +2,4 @@
 
 
 class KvtiersError(ValueError):
-    """Input that cannot be used. The message names the field and says what to do."""
+    """Input that cannot be used; any function here raises it. The message names the field and says what to do."""

@@ -11,6 +11,8 @@ from kvtiers.errors import KvtiersError
 from kvtiers.words import LANGUAGES, text
 from kvtiers.words.refusals import refusal
 
+Bound = float | None
+
 
 @dataclass(frozen=True)
 class Say:
@@ -32,13 +34,7 @@ class Say:
         return mo.md(self(english, chinese))
 
     def slider(
-        self,
-        english: str,
-        chinese: str,
-        start: float | None = None,
-        stop: float | None = None,
-        step: float | None = None,
-        **options: Any,
+        self, english: str, chinese: str, start: Bound = None, stop: Bound = None, step: Bound = None, **options: Any
     ) -> mo.ui.slider:
         """A labelled slider that shows its value; ``options`` are marimo's own."""
         return mo.ui.slider(start, stop, step, label=self(english, chinese), show_value=True, **options)

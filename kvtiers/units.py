@@ -51,11 +51,7 @@ def format_times(ratio: float) -> str:
 
 
 def positive(name: str, value: float) -> float:
-    """``value`` if it is a finite number above zero.
-
-    Raises:
-        KvtiersError: naming the quantity otherwise.
-    """
+    """``value`` if it is a finite number above zero; the error names it otherwise."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
         raise KvtiersError(f"{name} must be a number above 0, got {value!r}")
     return value

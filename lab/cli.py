@@ -2,7 +2,7 @@
 
 import shlex
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -45,8 +45,8 @@ from lab.readiness import readiness
 from lab.report import outcome
 from lab.report.show import save_chart, show
 from lab.trials.command import stress, survive
-from lab.url_run import UrlRun, run_url
-from machine.errors import MachineError
+from lab.url_run import run_url
+from machine import MachineError
 from progress import say
 
 INTERRUPTED = 130
@@ -91,7 +91,8 @@ def run(
     if url is not None:
         if preset or model or engine_arg or dry_run_only or knobs.page_cache or knobs.restart:
             raise LabError(_AS_IT_IS)
-        _measure(lambda: run_url(UrlRun(url, knobs, server, log, documents)), output)
+        outcome.check_writable(output)
+        _report(run_url(url, knobs, server, log, documents), output)
         return
     if log is not None or server is not None:
         raise LabError("--server and --log go with --url; the lab starts its own server and reads its own logs")
@@ -111,9 +112,12 @@ def run(
         engine_arguments=_words(engine_arg or ()),
     )
     if dry_run_only:
-        _print_commands(local)
-    else:
-        _measure(lambda: _set_up_and_run(local), output)
+        for launch in dry_run(local):
+            _out.print(f"# {launch.name}\n{launch.shell()}\n", markup=False, soft_wrap=True)
+        return
+    outcome.check_writable(output)
+    set_up(choice.engine)
+    _report(run_local(local), output)
 
 
 app.command()(survive)
@@ -144,13 +148,12 @@ def gpu() -> None:
 def show_result(file: Annotated[Path, typer.Argument(help="A result file.")] = LATEST) -> None:
     """Print a result file's table and what it says."""
     try:
-        text = file.read_text(encoding="utf-8")
+        result = read_result(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise LabError(f"cannot read {file}: {error}") from error
-    try:
-        show(read_result(text), _out)
     except KvtiersError as error:
         raise LabError(f"{file}: {error}") from error
+    show(result, _out)
 
 
 @app.command()
@@ -178,20 +181,8 @@ def main() -> None:
         fail("interrupted: the engines are stopped, no result was written", INTERRUPTED)
 
 
-def _print_commands(wanted: LocalRun) -> None:
-    for launch in dry_run(wanted):
-        _out.print(f"# {launch.name}\n{launch.shell()}\n", markup=False, soft_wrap=True)
-
-
-def _set_up_and_run(wanted: LocalRun) -> Result:
-    set_up(wanted.preset.engine)
-    return run_local(wanted)
-
-
-def _measure(run: Callable[[], Result], output: Path) -> None:
+def _report(result: Result, output: Path) -> None:
     """Result file, chart and table of a run; exit code 1 where it proves nothing."""
-    outcome.check_writable(output)
-    result = run()
     outcome.write(schema.dump(result), output)
     save_chart(result, output.with_suffix(".png"))
     show(result, _out)

@@ -8,8 +8,8 @@ from rich.console import Console
 
 from kvtiers.settings.version_pairs import LMCacheMode
 from lab.errors import LabError
+from machine import MachineError
 from machine.commands import ENGINES
-from machine.errors import MachineError
 from machine.gpu import Choice, choose
 from progress import say
 

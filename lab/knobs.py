@@ -18,7 +18,7 @@ class Knobs:
 
     pool_tokens: Annotated[int, Option(help="Size of the KV pool; rounded down to blocks.")] = 2700
     document_tokens: Annotated[int, Option(help="Length of the seeded document.")] = 1330
-    chunk_tokens: Annotated[int, Option("--chunk-size", help="LMCache's chunk, in tokens.")] = 256
+    chunk_tokens: Annotated[int, Option("--chunk-size", min=1, help="LMCache's chunk, in tokens.")] = 256
     repeats: Annotated[int, Option(min=1, help="Times each step is measured.")] = 3
     max_tokens: Annotated[int, Option(min=1, help="Tokens generated a request.")] = 32
     seed: Annotated[int, Option(help="Seed of the documents.")] = 0
@@ -60,9 +60,6 @@ def pool_for(knobs: Knobs, block_tokens: int, kv_bytes_per_token: float) -> Pool
     """
     pool = Pool(knobs.pool_tokens // block_tokens + 1, block_tokens, kv_bytes_per_token)
     document, chunk = knobs.document_tokens, knobs.chunk_tokens
-    for name, value in (("--repeats", knobs.repeats), ("--max-tokens", knobs.max_tokens), ("--chunk-size", chunk)):
-        if value < 1:
-            raise LabError(f"{name} must be at least 1, got {value}")
     if chunk % block_tokens:
         raise LabError(f"--chunk-size {chunk} is not a multiple of the engine's block of {block_tokens} tokens")
     check_document(document, chunk)

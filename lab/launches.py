@@ -183,13 +183,18 @@ def process_groups(wanted: LocalRun, pool: Pool, storage: Storage, planned: Sequ
     Raises:
         MachineError, LabError: memory holds no engine at all.
     """
-    if _engines_that_fit(wanted, pool, storage) >= len(wanted.arms):
+    if engines_at_once(wanted, pool, storage) >= len(wanted.arms):
         return [list(planned)]
     say("memory holds one engine at a time: the arms run one after the other, and drift would show")
     return [group for arm in Arm if (group := [launch for launch in planned if launch.arm is arm])]
 
 
-def _engines_that_fit(wanted: LocalRun, pool: Pool, storage: Storage) -> int:
+def engines_at_once(wanted: LocalRun, pool: Pool, storage: Storage) -> int:
+    """How many engines memory holds now: 1, or 2 and more.
+
+    Raises:
+        MachineError, LabError: none.
+    """
     if share := share_of_card(wanted, pool):
         share.require_one()
         _require_ram(GIB * (storage.l1_gib if wanted.is_mp else storage.staging_gib))

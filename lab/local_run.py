@@ -7,7 +7,7 @@ from typing import Any
 
 from kvtiers.ledger.tiers import Tier
 from kvtiers.model import kv_spec
-from kvtiers.result.schema import Mode, Model, ProcessRun, Program, Result
+from kvtiers.result.schema import Mode, Model, ProcessRun, Program, Result, Settings
 from kvtiers.result.steps import Arm
 from lab.engines.install import engine_versions, refuse_known_bad
 from lab.engines.launch import Launch, Storage, engine_threads
@@ -26,7 +26,7 @@ from lab.measure.client import Client
 from lab.measure.documents import Document, TokenSource, ordinary_ids, read_documents
 from lab.measure.scenarios import Experiment, Target
 from lab.paths import LOGS, portable
-from lab.report.outcome import Outcome, assemble, collect, settings, versions
+from lab.report.outcome import Outcome, asked_for, assemble, collect
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,11 @@ def run_local(wanted: LocalRun) -> Result:
         outcome,
         mode=Mode(preset.engine),
         lmcache_mode=wanted.lmcache_mode,
-        versions=versions(installed.vllm, installed.lmcache, installed.torch, installed.python),
+        versions=installed,
         host=describe(wanted.cache_root, wanted.card),
         model=Model(preset.name, spec.kv_dtype, spec.bytes_per_token),
-        settings=settings(
-            experiment,
+        settings=Settings(
+            **asked_for(experiment),
             pool_tokens=pool.tokens,
             block_tokens=pool.block_tokens,
             chunk_tokens=wanted.knobs.chunk_tokens,
@@ -79,10 +79,10 @@ def run_local(wanted: LocalRun) -> Result:
     )
 
 
-def _stage(wanted: LocalRun, pool: Pool, staged: Staged) -> Stage:
-    storage = staged.storage
+def _stage(wanted: LocalRun, pool: Pool, place: Staged) -> Stage:
+    storage = place.storage
     files = ChunkFiles(storage.directory, wanted.knobs.chunk_tokens * pool.kv_bytes_per_token, storage.direct_io)
-    planned = launches(wanted, pool, staged.directories, staged.ports, direct_io=storage.direct_io)
+    planned = launches(wanted, pool, place.directories, place.ports, direct_io=storage.direct_io)
     return Stage(files, storage, planned)
 
 

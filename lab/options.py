@@ -4,6 +4,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import fields
+from inspect import Parameter
 from typing import Any, TypeVar, get_type_hints
 
 Answer = TypeVar("Answer")
@@ -17,28 +18,22 @@ def options_from(record: type, parameter: str) -> Callable[[Callable[..., Answer
     """
     hints = get_type_hints(record, include_extras=True)
     added = [
-        inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
-        )
+        Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name])
         for field in fields(record)
     ]
 
     def decorate(command: Callable[..., Answer]) -> Callable[..., Answer]:
         own = inspect.signature(command, eval_str=True)
-        kept = [
-            value.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            for name, value in own.parameters.items()
-            if name != parameter
-        ]
+        kept = [option.replace(kind=Parameter.KEYWORD_ONLY) for option in own.parameters.values()]
+        options = [*added, *(option for option in kept if option.name != parameter)]
 
         @functools.wraps(command)
         def flat(**given: Any) -> Answer:
             values = {option.name: given.pop(option.name) for option in added}
             return command(**given, **{parameter: record(**values)})
 
-        parameters = [*added, *kept]
-        flat.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-        flat.__annotations__ = {value.name: value.annotation for value in parameters}
+        flat.__signature__ = own.replace(parameters=options)  # type: ignore[attr-defined]
+        flat.__annotations__ = {option.name: option.annotation for option in options}
         return flat
 
     return decorate

@@ -3,25 +3,33 @@
 import platform
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kvtiers.units import GIB, format_bytes
 from lab.engines.presets import DEFAULT_PRESET, PRESETS, Preset
 from lab.knobs import Knobs
-from lab.launches import DEFAULT_CACHE_ROOT, LocalRun, bytes_stored, pool_of, share_of_card, storage_for
+from lab.launches import (
+    DEFAULT_CACHE_ROOT,
+    LocalRun,
+    bytes_stored,
+    engines_at_once,
+    pool_of,
+    share_of_card,
+    storage_for,
+)
 from lab.measure.chunks import supports_direct_io
 from lab.paths import engine_environment
 from lab.run_directory import run_directory
-from machine import kinds, pythons, space
-from machine.errors import MachineError
-from machine.gpu import Card, Choice, choose, in_wsl
+from machine import MachineError, kinds, pythons, space
+from machine.gpu import Choice, choose, in_wsl
 from machine.limits import available_memory_bytes
 from machine.mounts import mount_of
 from machine.needs import missing
 from machine.packages import install_line, is_root, manager
 
 _ARMS = {0: "not even one engine fits", 1: "one engine at a time", 2: "both arms at once"}
+_IN_WSL = "yes: memory is pinned (VLLM_WSL2_ENABLE_PIN_MEMORY=1), KV goes through shared memory; not run"
 
 
 @dataclass(frozen=True)
@@ -36,20 +44,23 @@ class Line:
 def readiness() -> list[Line]:
     """What stands in the way of a run on the best engine that this machine has, and what that run would take."""
     choice = choose("auto")
-    preset = PRESETS[DEFAULT_PRESET[choice.engine]]
-    run = LocalRun(preset, Knobs(), card=choice.card)
+    run = LocalRun(PRESETS[DEFAULT_PRESET[choice.engine]], Knobs(), card=choice.card)
     return [
         _gpu(choice),
         Line("engine", choice.engine),
-        _python(),
+        _well("Python", pythons.complaint("lab", with_engine=True), platform.python_version()),
         _kind(choice.engine),
         _system(choice.engine),
-        _windows(),
+        Line("WSL2", _IN_WSL if in_wsl() else "no"),
         _memory(run),
         _card(run),
-        _left_to_bring(preset),
+        _well("set up", space.complaint("lab", choice.engine), _left_to_bring(run.preset)),
         *_drive(run),
     ]
+
+
+def _well(what: str, complaint: str, otherwise: str) -> Line:
+    return Line(what, complaint or otherwise, bool(complaint))
 
 
 def _gpu(choice: Choice) -> Line:
@@ -61,11 +72,6 @@ def _gpu(choice: Choice) -> Line:
     return Line("GPU", f"{card}, {free} free; driver {card.driver}, compute capability {major}.{minor}")
 
 
-def _python() -> Line:
-    complaint = pythons.complaint("lab", with_engine=True)
-    return Line("Python", complaint or platform.python_version(), bool(complaint))
-
-
 def _kind(engine: str) -> Line:
     try:
         return Line("system", kinds.remark(kinds.this_kind(), "lab", engine) or platform.platform())
@@ -74,26 +80,26 @@ def _kind(engine: str) -> Line:
 
 
 def _system(engine: str) -> Line:
-    lacking = missing("lab", engine)
-    if not lacking:
-        return Line("packages", "the system has what it must bring")
-    wanted = ", ".join(need.what for need in lacking)
-    return Line(
-        "packages", f"missing: {wanted}; this brings it: {install_line(lacking, manager(), is_root())}", bad=True
-    )
-
-
-def _windows() -> Line:
-    if not in_wsl():
-        return Line("WSL2", "no")
-    return Line("WSL2", "yes: memory is pinned (VLLM_WSL2_ENABLE_PIN_MEMORY=1), KV goes through shared memory; not run")
+    complaint = ""
+    if lacking := missing("lab", engine):
+        wanted, line = ", ".join(need.what for need in lacking), install_line(lacking, manager(), is_root())
+        complaint = f"missing: {wanted}; this brings it: {line}"
+    return _well("packages", complaint, "the system has what it must bring")
 
 
 def _memory(run: LocalRun) -> Line:
-    l1_bytes, free = GIB * storage_for(run, pool_of(run), Path("/"), direct_io=True).l1_gib, available_memory_bytes()
+    pool, free = pool_of(run), available_memory_bytes()
+    storage = storage_for(run, pool, Path("/"), direct_io=True)
+    complaint = space.unshared("lab", run.preset.engine)
+    if run.preset.engine == "cpu" and not complaint:
+        try:
+            engines_at_once(run, pool, storage)
+        except MachineError as error:
+            complaint = str(error)
+    l1_bytes = GIB * storage.l1_gib
     had = "not told" if free is None else f"{format_bytes(free)} can be had"
     said = f"LMCache's server keeps up to {format_bytes(l1_bytes)} of KV there; {had}"
-    return Line("RAM", said, free is not None and free < l1_bytes)
+    return Line("RAM", complaint or said, bool(complaint) or (free is not None and free < l1_bytes))
 
 
 def _card(run: LocalRun) -> Line:
@@ -102,30 +108,24 @@ def _card(run: LocalRun) -> Line:
         return Line("preset", f"{run.preset.name}: {run.preset.about}")
     takes = format_bytes(share.engine_bytes + share.server_bytes)
     how = f"{_ARMS[share.engines]}, --gpu-memory-utilization {share.utilization:g}"
-    others = ", ".join(preset.name for preset in _fitting(share.card)) or "none"
-    said = f"{run.preset.name} takes about {takes} of the card (estimated): {how}; presets that fit: {others}"
-    return Line("preset", said, not share.engines)
+    runs = [replace(run, preset=preset) for preset in PRESETS.values() if preset.engine == "cuda"]
+    others = [each.preset.name for each in runs if (its := share_of_card(each, pool_of(each))) and its.engines]
+    said = f"{run.preset.name} takes about {takes} of the card (estimated): {how}; presets that fit: "
+    return Line("preset", said + (", ".join(others) or "none"), not share.engines)
 
 
-def _fitting(card: Card) -> Iterator[Preset]:
-    for preset in PRESETS.values():
-        run = LocalRun(preset, Knobs(), card=card)
-        share = share_of_card(run, pool_of(run))
-        if preset.engine == "cuda" and share and share.engines:
-            yield preset
-
-
-def _left_to_bring(preset: Preset) -> Line:
-    if no_room := space.complaint("lab", preset.engine):
-        return Line("set up", no_room, bad=True)
-    if (engine_environment(preset.engine) / "complete.json").is_file():
-        engine = f"the {preset.engine} engine is there"
-    else:
-        engine = f"the {preset.engine} engine takes up to {space.engine_bytes(preset.engine) / 1e9:.0f} GB"
+def _left_to_bring(preset: Preset) -> str:
+    there = (engine_environment(preset.engine) / "complete.json").is_file()
+    size = f"the {preset.engine} engine " + (
+        "is there" if there else f"takes up to {space.engine_bytes(preset.engine) / 1e9:.0f} GB"
+    )
+    if may_lack := space.remark("lab", preset.engine):
+        size = may_lack
     if Path(preset.model).is_absolute():
-        return Line("set up", f"{engine}; the model is made here")
-    size = f"{preset.weight_bytes / 1e9:.1f} GB"
-    return Line("set up", f"{engine}; {preset.model}, {size}, comes from Hugging Face unless it is there")
+        model = "the model is made here"
+    else:
+        model = f"{preset.model}, {preset.weight_bytes / 1e9:.1f} GB, comes from Hugging Face unless it is there"
+    return f"{size}; {model}"
 
 
 def _drive(run: LocalRun) -> Iterator[Line]:

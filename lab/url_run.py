@@ -1,11 +1,14 @@
 """A run against a server that somebody else started: no control, no change of its pool, evidence from what it shows."""
 
-from contextlib import ExitStack
-from dataclasses import dataclass
+import platform
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
+import kvtiers
 from kvtiers.ledger.tiers import Tier
-from kvtiers.result.schema import Mode, Model, Result
+from kvtiers.result.schema import Mode, Model, Result, Settings, Versions
 from kvtiers.result.steps import Arm
 from kvtiers.settings.version_pairs import LMCacheMode
 from lab.errors import LabError
@@ -18,70 +21,51 @@ from lab.measure.client import Client, served_model
 from lab.measure.counters import pool_size
 from lab.measure.documents import TokenSource, ids_of_words, read_documents
 from lab.measure.scenarios import Experiment, Target
-from lab.report.outcome import Outcome, assemble, collect, settings, versions
+from lab.report.outcome import Outcome, asked_for, assemble, collect
 from machine.gpu import choose
 
 # Bounded on purpose: pushing a document out of a large pool costs its whole size in prefill, every repeat.
 MAX_FLOOD_TOKENS = 400_000
+_UNTOLD: dict[str, Any] = dict.fromkeys(("chunk_tokens", "threads", "direct_io", "l1_gib"))
 
 
-@dataclass(frozen=True)
-class UrlRun:
-    """Which engine, its LMCache server (the HTTP address, in MP mode), and the log of LMCache where we may read it: the
-    server's, or that of an engine with LMCache inside."""
-
-    url: str
-    knobs: Knobs
-    server: str | None = None
-    log: Path | None = None
-    document_paths: tuple[Path, ...] = ()
-
-
-def run_url(wanted: UrlRun) -> Result:
-    """Measure a foreign server.
+def run_url(url: str, knobs: Knobs, server: str | None, log: Path | None, texts: Sequence[Path]) -> Result:
+    """Measure a foreign engine, with its LMCache server (the HTTP address, in MP mode), the log of LMCache where we may
+    read it, the server's or that of an engine with LMCache inside, and text files as documents.
 
     Raises:
         LabError: no vLLM server there, no such log, or a pool too large to flood.
     """
-    knobs = wanted.knobs
     check_document(knobs.document_tokens, knobs.chunk_tokens)
-    if wanted.log and not wanted.log.is_file():
-        raise LabError(f"no log file {wanted.log}")
-    model = served_model(wanted.url)
+    if log and not log.is_file():
+        raise LabError(f"no log file {log}")
+    model = served_model(url)
     outcome = Outcome()
     with ExitStack() as stack:
-        client = Client(wanted.url, model)
-        stack.callback(client.close)
+        client = stack.enter_context(closing(Client(url, model)))
         pool_tokens, block_tokens = pool_size(client)
         source = TokenSource(ids_of_words(client), knobs.seed)
         documents = [source.document("seeded", knobs.document_tokens)]
-        if wanted.document_paths:
-            room = pool_tokens - knobs.max_tokens
-            documents = read_documents(wanted.document_paths, client.tokenize, knobs.chunk_tokens, room)
+        if texts:
+            documents = read_documents(texts, client.tokenize, knobs.chunk_tokens, pool_tokens - knobs.max_tokens)
         longest = max(len(document.token_ids) for document in documents)
         experiment = Experiment(tuple(documents), source, longest, _floods(pool_tokens, longest), knobs)
-        collect(experiment, [_target(wanted, client, stack)], outcome)
+        target = Target(Arm.LMCACHE, client, lambda: None, (None,))  # without LMCache's server no tier can be told
+        if server:
+            cache = CacheServer(server, CacheServerLog(log) if log else None)
+            target.tiers, target.cache_server = (Tier.CPU, Tier.SSD), stack.enter_context(closing(cache))
+        elif log:
+            target.log = EngineLog(log, knobs.chunk_tokens)
+        collect(experiment, [target], outcome)
     return assemble(
         outcome,
         mode=Mode.URL,
-        lmcache_mode=LMCacheMode.MP if wanted.server else LMCacheMode.IN_PROCESS if wanted.log else None,
-        versions=versions(),
+        lmcache_mode=LMCacheMode.MP if server else LMCacheMode.IN_PROCESS if log else None,
+        versions=Versions("", "", "", platform.python_version(), kvtiers.__version__),
         host=describe(Path.cwd(), choose("auto").card),
         model=Model(model, None, None),
-        settings=settings(experiment, pool_tokens=pool_tokens, block_tokens=block_tokens),
+        settings=Settings(pool_tokens, block_tokens, **_UNTOLD, **asked_for(experiment)),
     )
-
-
-def _target(wanted: UrlRun, client: Client, stack: ExitStack) -> Target:
-    """Without LMCache's server nobody says which tier answers."""
-    target = Target(Arm.LMCACHE, client, lambda: None, (None,))
-    if wanted.server:
-        target.tiers = (Tier.CPU, Tier.SSD)
-        target.cache_server = CacheServer(wanted.server, CacheServerLog(wanted.log) if wanted.log else None)
-        stack.callback(target.cache_server.close)
-    elif wanted.log:
-        target.log = EngineLog(wanted.log, wanted.knobs.chunk_tokens)
-    return target
 
 
 def _floods(pool_tokens: int, flood_tokens: int) -> int:

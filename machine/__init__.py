@@ -2,3 +2,7 @@
 
 Standard library only: it runs on the system's Python, before any environment exists.
 """
+
+
+class MachineError(Exception):
+    """What a person has to do before the command can run here. The message says what, in one or a few lines."""

@@ -20,7 +20,7 @@ def main() -> None:
     if unfit:
         sys.exit(unfit)
     # Not before: an older Python can't read these.
-    from machine.errors import MachineError  # noqa: PLC0415
+    from machine import MachineError  # noqa: PLC0415
     from machine.look import look  # noqa: PLC0415
 
     try:

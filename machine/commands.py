@@ -1,6 +1,7 @@
 """The make targets that a machine is looked at for. Any Python from 3.6 on can read this file."""
 
 SITE = frozenset(("site", "course"))
+TEST = frozenset(("test",))
 WITH_ENGINE = frozenset(("lab", "bench", "test"))
 WITH_CHROMIUM = frozenset(("test", "bench", "bench-course"))
 # "check" wants the project's environment and nothing else, as all of them do.

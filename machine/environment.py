@@ -12,12 +12,20 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from machine.errors import MachineError
+from machine import MachineError
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 _NOT_FOUND = re.compile(r"No matching distribution found for (?P<package>[^\s;]+)")
 _PACKAGE = re.compile(r"^(?:Collecting|Requirement already satisfied:) (?P<package>[^\s;]+)")
 UNPACKING = "unpacking"
+# What is in pip's output, and what helps.
+_CURES = {
+    "No space left on device": "The drive is full: make room.",
+    "DO NOT MATCH THE HASHES": "The index gave another file than the lock names: a proxy or mirror changed it.",
+    "Retrying|Could not find a version|ConnectionError|HTTP error": (
+        "The package index refused it or can't be reached: check the network, proxy or mirror."
+    ),
+}
 _RESUMES = "Running the same command again resumes where it broke off."
 
 
@@ -76,12 +84,8 @@ def packages(lock: Path) -> int:
 
 
 def install(python: Path, lock: Path, on_package: Callable[[str], None]) -> None:
-    """Install a lock. pip skips what is already there, so a broken-off installation resumes.
-
-    Args:
-        python: the environment's interpreter.
-        lock: with hashes.
-        on_package: called with each package's name as pip comes to it, and with UNPACKING at the end.
+    """Install a lock. pip skips what is already there, so a broken-off installation resumes. ``on_package`` is told
+    each package's name as pip comes to it, and UNPACKING at the end.
 
     Raises:
         MachineError: with the package it stopped at, the reason, and what to do.
@@ -123,14 +127,7 @@ def explain(lock_name: str, at: str, output: Sequence[str]) -> str:
     if match := _NOT_FOUND.search(whole):
         at = match["package"]
     reason = f"installing {lock_name} failed at {at or 'its first package'}: {' '.join(errors[:1])[:400]}."
-    if "No space left on device" in whole:
-        cure = "The drive is full: make room."
-    elif "DO NOT MATCH THE HASHES" in whole:
-        cure = "The index gave another file than the lock names: a proxy or mirror changed it."
-    elif any(word in whole for word in ("Retrying", "Could not find a version", "ConnectionError", "HTTP error")):
-        cure = "The package index refused it or can't be reached: check the network, proxy or mirror."
-    else:
-        cure = ""
+    cure = next((cure for words, cure in _CURES.items() if re.search(words, whole)), None)
     return " ".join(filter(None, (reason, cure, _RESUMES)))
 
 

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from machine.errors import MachineError
+from machine import MachineError
 from machine.limits import available_memory_bytes, memory_limit_bytes
 
 # CUDA 13, which vLLM 0.32.0's torch is built for, wants this driver (NVIDIA's release notes of CUDA 13.0).

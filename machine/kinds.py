@@ -4,8 +4,9 @@ import platform
 from dataclasses import dataclass
 from pathlib import Path
 
+from machine import MachineError
 from machine.commands import WITH_ENGINE
-from machine.errors import MachineError
+from machine.pythons import dotted
 
 # The oldest glibc that the wheels of a lock are built for, by processor; tests/machine/test_locks.py resolves them so.
 PROJECT_GLIBC = (2, 28)
@@ -58,19 +59,15 @@ def remark(kind: Kind, command: str, engine: str) -> str:
             "musl (Alpine): the packages' wheels are for glibc; use a Debian, Ubuntu or Fedora container"
         )
     if kind.glibc < oldest:
-        raise MachineError(f"glibc {_dotted(kind.glibc)}: the wheels need {_dotted(oldest)}; use Debian 12, or newer")
+        raise MachineError(f"glibc {dotted(kind.glibc)}: the wheels need {dotted(oldest)}; use Debian 12, or newer")
     # Tried in an emulator: as a Nehalem, without AVX2, vLLM stops at an illegal instruction; as a Haswell it runs.
     if with_engine and engine == "cpu" and kind.processor == "x86_64" and not kind.avx2:
         raise MachineError("this CPU has no AVX2: vLLM's CPU build has kernels for AVX2 and AVX-512 only")
     return f"Linux on aarch64: {RESOLVED}" if kind.processor == "aarch64" else ""
 
 
-def _has_avx2(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+def _has_avx2() -> bool:
     try:
-        return "avx2" in cpuinfo.read_text().split()
+        return "avx2" in Path("/proc/cpuinfo").read_text().split()
     except OSError:
         return False
-
-
-def _dotted(version: tuple[int, ...]) -> str:
-    return ".".join(map(str, version))

@@ -14,15 +14,13 @@ SYSTEM = Path("/")
 
 def usable_threads(system: Path = SYSTEM) -> int:
     """Threads that can run at once: cores of this process's affinity, cut to the CPU quota; at least 1."""
-    quotas = [*_quotas_v2(system), *_quotas_v1(system)]
-    return max(1, int(min([_cores(), *quotas])))
+    return max(1, int(min([_cores(), *_quotas(system)])))
 
 
 def memory_limit_bytes(system: Path = SYSTEM) -> int | None:
     """Memory that this process may ever have: its control groups' limit, or the RAM. None where nothing tells."""
     ram = _meminfo(system).get("MemTotal") or _ram()
-    limits = [limit for _, limit in _memory_groups(system)]
-    return min([*limits, *([ram] if ram else [])], default=None)
+    return min(filter(None, [ram, *(limit for _, limit in _memory_groups(system))]), default=None)
 
 
 def available_memory_bytes(system: Path = SYSTEM) -> int | None:
@@ -55,17 +53,12 @@ def _meminfo(system: Path) -> dict[str, int]:
     return {name.rstrip(":"): int(kib) * 1024 for name, kib in pairs}
 
 
-def _quotas_v2(system: Path) -> Iterator[float]:
-    for group in _groups(system, ""):
-        quota, _, period = _words(group / "cpu.max").partition(" ")
-        if quota.isdigit() and period.isdigit():
-            yield int(quota) / int(period)
-
-
-def _quotas_v1(system: Path) -> Iterator[float]:
-    for group in _groups(system, "cpu"):
-        quota, period = _words(group / "cpu.cfs_quota_us"), _words(group / "cpu.cfs_period_us")
-        if quota.isdigit() and period.isdigit():  # "-1" is none
+def _quotas(system: Path) -> Iterator[float]:
+    """CPU quotas of this process's groups, in cores."""
+    v2 = [_words(group / "cpu.max").partition(" ")[::2] for group in _groups(system, "")]
+    v1 = [(_words(group / "cpu.cfs_quota_us"), _words(group / "cpu.cfs_period_us")) for group in _groups(system, "cpu")]
+    for quota, period in (*v2, *v1):
+        if quota.isdigit() and period.isdigit():  # none is "max" in v2, "-1" in v1
             yield int(quota) / int(period)
 
 

@@ -1,8 +1,7 @@
 """One look at the machine before a command: everything that is missing, told at once, before anything is downloaded."""
 
-from machine import gpu, kinds, memory, needs, packages, space
+from machine import MachineError, gpu, kinds, memory, needs, packages, space
 from machine.commands import WITH_ENGINE
-from machine.errors import MachineError
 
 
 def look(command: str, wanted_engine: str) -> None:
@@ -12,10 +11,16 @@ def look(command: str, wanted_engine: str) -> None:
         MachineError: it can't; the message lists why, and what to do.
     """
     engine = gpu.choose(wanted_engine).engine if command in WITH_ENGINE else ""
-    if remark := kinds.remark(kinds.this_kind(), command, engine):
-        print(remark, flush=True)
+    for remark in (kinds.remark(kinds.this_kind(), command, engine), space.remark(command, engine)):
+        if remark:
+            print(remark, flush=True)
     lacking = needs.missing(command, engine)
-    complaints = space.complaint(command, engine), space.unwritable(command), memory.complaint(command, engine)
+    complaints = (
+        space.complaint(command, engine),
+        space.unwritable(command),
+        space.unshared(command, engine),
+        memory.complaint(command, engine),
+    )
     short = [text for text in complaints if text]
     if short:
         raise MachineError("\n".join([*short, *([packages.listed(lacking, command)] if lacking else [])]))

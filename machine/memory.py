@@ -1,6 +1,6 @@
 """Memory that engines on a CPU take, and how many of them this machine holds."""
 
-from machine.errors import MachineError
+from machine import MachineError
 from machine.limits import available_memory_bytes, memory_limit_bytes
 
 MIB = 1024**2
@@ -12,6 +12,8 @@ GIB = 1024**3
 # machine of just this size runs it was not tried.
 ONE_ENGINE_BYTES = 1700 * MIB
 TWO_ENGINES_BYTES = 2800 * MIB
+# Of it the lab itself, which is there already when a run looks for room.
+LAB_BYTES = 60 * MIB
 # LMCache inside the engine, with its staging buffer of 1 GiB, held 2248 MiB at most, and ran in 2300.
 IN_PROCESS_MORE_BYTES = 600 * MIB
 # Weights and KV pool of each in those runs.
@@ -36,17 +38,15 @@ def complaint(command: str, engine: str) -> str:
 
 
 def engines_that_fit(own_bytes: float, lmcache_bytes: float = 0.0) -> int:
-    """How many engines can be up at once now: 1, or 2 and more.
-
-    Args:
-        own_bytes: weights and KV pool of each.
-        lmcache_bytes: what LMCache takes more than a server with 0.5 GiB.
+    """How many engines can be up at once now, 1, or 2 and more, with ``own_bytes`` of weights and KV pool each, where
+    LMCache takes ``lmcache_bytes`` more than a server with 0.5 GiB.
 
     Raises:
         MachineError: not even one.
     """
     more = max(0, own_bytes - COUNTED_BYTES)
     free = available_memory_bytes()
+    more -= LAB_BYTES
     one, two = ONE_ENGINE_BYTES + more + lmcache_bytes, TWO_ENGINES_BYTES + 2 * more + lmcache_bytes
     if free is None or free >= two:
         return 2

@@ -1,4 +1,4 @@
-"""What only the operating system can bring: how each is seen, which package brings it, which commands want it."""
+"""What only the operating system can bring: how it is seen, which package brings it, which commands want it."""
 
 import ctypes
 import importlib.util
@@ -7,14 +7,14 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable, Mapping
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from machine.commands import COMMANDS, WITH_CHROMIUM, WITH_ENGINE, WITH_FONTS
+from machine import commands
 
-_TEST = frozenset({"test"})
-_PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
 _LIBRARIES = (Path("/usr/lib"), Path("/usr/lib64"), Path("/usr/libexec"))
 _FONTS = tuple(
     Path(os.path.expanduser(place)) for place in ("/usr/share/fonts", "/usr/local/share/fonts", "~/.local/share/fonts")
@@ -23,20 +23,19 @@ _FONTS = tuple(
 
 @dataclass(frozen=True)
 class Need:
-    """One thing. ``packages``: by package manager, several parted by a space; empty where it brings none.
-
-    ``engine``: only with this one; empty text: with any.
-    """
+    """One thing, an entry of needs.toml. ``packages``: by package manager, several parted by a space; ``engine``: only
+    with this one; empty text: with any."""
 
     what: str
-    is_there: Callable[[], bool]
     packages: Mapping[str, str]
     commands: frozenset[str]
+    programs: tuple[str, ...] = ()
+    seen: str = ""
     engine: str = ""
 
-
-def _any_program(*names: str) -> Callable[[], bool]:
-    return lambda: any(shutil.which(name) for name in names)
+    def is_there(self) -> bool:
+        """Does this machine have it?"""
+        return any(map(shutil.which, self.programs)) or (self.seen in _SEEN and _SEEN[self.seen]())
 
 
 def _can_make_environments() -> bool:
@@ -56,7 +55,9 @@ def _has_headers() -> bool:
 
 
 def _has_chinese_fonts() -> bool:
-    """Asks fontconfig; without it, looks for the names that such fonts' files have."""
+    """Asks fontconfig; without it, looks for the names that such fonts' files have. A Mac brings PingFang."""
+    if sys.platform == "darwin":
+        return True
     try:
         listed = subprocess.run(["fc-list", ":lang=zh-tw"], capture_output=True, text=True, check=False)
     except OSError:
@@ -74,72 +75,22 @@ def _has_webkit() -> bool:
     return shutil.which("WebKitWebDriver") is not None and mini_browser() is not None
 
 
-NEEDS = (
-    Need(
-        "Python's venv and ensurepip",
-        _can_make_environments,
-        {"apt": f"{_PYTHON}-venv", "dnf": "python3-libs", "pacman": "python"},
-        COMMANDS,
-    ),
-    Need(
-        "libnuma.so.1 (vLLM's CPU build links it)",
-        _has_libnuma,
-        {"apt": "libnuma1", "dnf": "numactl-libs", "pacman": "numactl"},
-        WITH_ENGINE,
-        "cpu",
-    ),
-    Need(
-        "lscpu (vLLM's CPU backend asks it)",
-        _any_program("lscpu"),
-        {"apt": "util-linux", "dnf": "util-linux", "pacman": "util-linux"},
-        WITH_ENGINE,
-        "cpu",
-    ),
-    Need(
-        "a C compiler (Triton builds its launchers with it)",
-        _any_program("gcc", "cc", "clang"),
-        {"apt": "gcc libc6-dev", "dnf": "gcc", "pacman": "gcc"},
-        WITH_ENGINE,
-        "cuda",
-    ),
-    Need(
-        "Python.h (Triton's launchers include it)",
-        _has_headers,
-        {"apt": f"{_PYTHON}-dev", "dnf": "python3-devel", "pacman": "python"},
-        WITH_ENGINE,
-        "cuda",
-    ),
-    Need(
-        "Chromium",
-        _any_program("chromium", "google-chrome", "chromium-browser"),
-        {"apt": "chromium", "dnf": "chromium", "pacman": "chromium"},
-        WITH_CHROMIUM,
-    ),
-    Need(
-        "Chinese fonts",
-        _has_chinese_fonts,
-        {"apt": "fonts-noto-cjk", "dnf": "google-noto-sans-cjk-fonts", "pacman": "noto-fonts-cjk"},
-        WITH_FONTS,
-    ),
-    Need(
-        "Firefox",
-        _any_program("firefox-esr", "firefox"),
-        {"apt": "firefox-esr", "dnf": "firefox", "pacman": "firefox"},
-        _TEST,
-    ),
-    Need(
-        "WebKitWebDriver and MiniBrowser",
-        _has_webkit,
-        {"apt": "webkit2gtk-driver", "dnf": "webkitgtk6.0 webkitgtk6.0-devel", "pacman": "webkitgtk-6.0"},
-        _TEST,
-    ),
-    Need(
-        "Xvfb (a screen for MiniBrowser)",
-        _any_program("Xvfb"),
-        {"apt": "xvfb", "dnf": "xorg-x11-server-Xvfb", "pacman": "xorg-server-xvfb"},
-        _TEST,
-    ),
-)
+_SEEN = {
+    "environments": _can_make_environments,
+    "libnuma": _has_libnuma,
+    "headers": _has_headers,
+    "chinese_fonts": _has_chinese_fonts,
+    "webkit": _has_webkit,
+}
+
+
+def _read(entry: dict[str, Any]) -> Need:
+    python = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    packages = {name: entry.pop(name).format(python=python) for name in ("apt", "dnf", "pacman")}
+    return Need(**entry | {"packages": packages, "commands": getattr(commands, entry["commands"])})
+
+
+NEEDS = tuple(map(_read, tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["need"]))
 
 
 def missing(command: str, engine: str) -> list[Need]:

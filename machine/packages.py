@@ -5,20 +5,19 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 
-from machine.errors import MachineError
+from machine import MachineError
 from machine.needs import Need
 
-_PROGRAMS = {"apt": "apt-get", "dnf": "dnf", "pacman": "pacman"}
 _INSTALL = {
-    "apt": "apt-get install -y --no-install-recommends",
-    "dnf": "dnf install -y",
-    "pacman": "pacman -S --needed --noconfirm",
+    "apt": ("apt-get", "install -y --no-install-recommends"),
+    "dnf": ("dnf", "install -y"),
+    "pacman": ("pacman", "-S --needed --noconfirm"),
 }
 
 
 def manager() -> str:
     """``apt``, ``dnf`` or ``pacman``; empty text where there is none of them."""
-    return next((name for name, program in _PROGRAMS.items() if shutil.which(program)), "")
+    return next((name for name, (program, _) in _INSTALL.items() if shutil.which(program)), "")
 
 
 def is_root() -> bool:
@@ -31,9 +30,11 @@ def install_line(needs: Sequence[Need], name: str, root: bool) -> str:
     packages = " ".join(dict.fromkeys(need.packages[name or "apt"] for need in needs))
     if not name:
         return f"the system's own package manager; Debian's names are: {packages}"
+    if not root and not shutil.which("sudo"):
+        return f"as root: {install_line(needs, name, root=True)}"
     sudo = "" if root else "sudo "
     update = f"{sudo}apt-get update && " if name == "apt" else ""
-    return f"{update}{sudo}{_INSTALL[name]} {packages}"
+    return f"{update}{sudo}{' '.join(_INSTALL[name])} {packages}"
 
 
 def listed(needs: Sequence[Need], command: str) -> str:

@@ -23,7 +23,7 @@ def complaint(command: str, with_engine: bool, version: "tuple[int, ...]" = sys.
         steps.append(f"install Python {fitting[1]}")
     steps.append(f"make PYTHON={other or 'python' + fitting[1]} {command}")
     return (
-        f"make {command} needs Python {_dotted(OLDEST)} to {_dotted(newest)}; this is {_dotted(version)}: "
+        f"make {command} needs Python {dotted(OLDEST)} to {dotted(newest)}; this is {dotted(version)}: "
         f"{', then '.join(steps)}"
     )
 
@@ -34,5 +34,6 @@ def _runs(name: str) -> bool:
     return program is not None and subprocess.call([program, "-c", ""], stderr=subprocess.DEVNULL) == 0
 
 
-def _dotted(version: "tuple[int, ...]") -> str:
+def dotted(version: "tuple[int, ...]") -> str:
+    """As people write it: 3.11."""
     return ".".join(map(str, version[:2]))

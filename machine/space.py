@@ -5,8 +5,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from machine.commands import COMMANDS, SITE, WITH_ENGINE
-from machine.errors import MachineError
+from machine import MachineError
+from machine.commands import COMMANDS, WITH_ENGINE, WITH_FONTS
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 _GB = 10**9
@@ -32,16 +32,19 @@ class Part:
 # du of each on Linux x86_64 with Python 3.11, rounded up, and for the engines pip's downloads beside it.
 PARTS = (
     Part("the project's environment", (".venv",), 1_300_000_000, ".venv/complete", COMMANDS),
-    Part("the course", ("site/.cache", "site/dist"), 900_000_000, "site/dist/index.html", SITE | {"test"}),
+    Part("the course", ("site/.cache", "site/dist"), 900_000_000, "site/dist/index.html", WITH_FONTS),
     Part("the CPU engine", (".lab/engine-cpu",), 4 * _GB, ".lab/engine-cpu/complete.json", WITH_ENGINE, "cpu"),
     Part("the CUDA engine", (".lab/engine-cuda",), 17 * _GB, ".lab/engine-cuda/complete.json", WITH_ENGINE, "cuda"),
 )
 
 # Directories outside the clone that have no setting to be elsewhere.
+SHARED_MEMORY = Path("/dev/shm")
 ENGINE_DIRECTORIES = {
     Path("/tmp"): "LMCache keeps its counters below /tmp",
-    Path("/dev/shm"): "their processes share memory",
+    SHARED_MEMORY: "their processes share memory",
 }
+# LMCache's server shares no less with an engine on a CPU; Docker gives a container 64 MiB.
+_SHARED_BYTES = 512 * 1024**2
 
 
 def complaint(command: str, engine: str, clone: Path = REPOSITORY) -> str:
@@ -62,6 +65,33 @@ def unwritable(command: str) -> str:
             fault = "can't be written to" if directory.is_dir() else "does not exist"
             return f"make {command} starts real engines: {why}, and {directory} {fault}: mount it for this user"
     return ""
+
+
+def unshared(command: str, engine: str) -> str:
+    """What processes lack of memory to share, in one line; empty text where there is enough."""
+    if command not in WITH_ENGINE or engine != "cpu" or not SHARED_MEMORY.is_dir():
+        return ""
+    free = shutil.disk_usage(SHARED_MEMORY).free
+    if free >= _SHARED_BYTES:
+        return ""
+    return (
+        f"make {command} starts processes that share {_SHARED_BYTES >> 20} MiB; {SHARED_MEMORY} has {free >> 20} MiB "
+        "free: give it more (a container: --shm-size 1g)"
+    )
+
+
+def remark(command: str, engine: str, clone: Path = REPOSITORY) -> str:
+    """What may turn out not to fit, in one line; empty text where all of it does."""
+    part = next(part for part in PARTS if part.engine == "cpu")
+    free = shutil.disk_usage(clone).free
+    if engine != "cpu" or command not in part.commands or free >= _left_to_bring(part, clone) + CUDA_TORCH_BYTES:
+        return ""
+    if not _left_to_bring(part, clone):
+        return ""
+    return (
+        f"the CPU engine takes {part.needed_bytes / _GB:.0f} GB, {(part.needed_bytes + CUDA_TORCH_BYTES) / _GB:.0f} GB "
+        f"where pip finds no CPU build of torch; {free / _GB:.1f} GB are free"
+    )
 
 
 def require_space(what: str, needed_bytes: float, directory: Path) -> None:

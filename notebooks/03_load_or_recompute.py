@@ -15,7 +15,7 @@ import marimo
 __generated_with = "0.25.2"
 app = marimo.App(width="full")
 
-with app.setup:
+with app.setup(hide_code=True):
     import marimo as mo
 
     from kvtiers import charts
@@ -273,12 +273,12 @@ def _(say):
         """
         ## Playground
 
-        Put in your own numbers: open the editable version of this notebook and change this cell.
+        Put in your own numbers: choose “Edit the cells” above the notebook and change this one.
         """,
         """
         ## 實驗場
 
-        填入你自己的數字：開啟這份筆記本的可編輯版本，修改下面這一格。
+        填入你自己的數字：按筆記本上方的「編輯程式碼」，修改下面這一格。
         """,
     )
     mo.vstack([_playground, say.from_clone("03_load_or_recompute")])

@@ -15,12 +15,12 @@ import marimo
 __generated_with = "0.25.2"
 app = marimo.App(width="full")
 
-with app.setup:
+with app.setup(hide_code=True):
     import marimo as mo
 
     from kvtiers import charts
-    from kvtiers.ledger.costs import ASSUMED_PREFILL_TOKENS_PER_S, recompute_s
-    from kvtiers.ledger.tiers import DEFAULT_BANDWIDTH_GB_PER_S, Tier, Traffic, load_back_s
+    from kvtiers.ledger.costs import ASSUMED_PREFILL_TOKENS_PER_S, load_s, recompute_s
+    from kvtiers.ledger.tiers import DEFAULT_BANDWIDTH_GB_PER_S, Tier, Traffic
     from kvtiers.ledger.upkeep import (
         DAYS_PER_YEAR,
         Rate,
@@ -83,7 +83,7 @@ def _(say):
 @app.cell
 def _(kv_type, say, tier_names):
     kv_bytes = kv_spec(public_models()["Llama-3.1-8B"], kv_type.value).bytes_per_token
-    back_s = {tier: load_back_s(tier, 10_000, kv_bytes) for tier in DEFAULT_BANDWIDTH_GB_PER_S}
+    back_s = {tier: load_s(10_000, kv_bytes, gb_per_s) for tier, gb_per_s in DEFAULT_BANDWIDTH_GB_PER_S.items()}
     chosen = mo.ui.radio(
         {f"{tier_names[tier]}{say(': ', '：')}{format_seconds(time_s)}": tier for tier, time_s in back_s.items()},
         f"{tier_names[Tier.SSD]}{say(': ', '：')}{format_seconds(back_s[Tier.SSD])}",

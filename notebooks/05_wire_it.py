@@ -15,7 +15,7 @@ import marimo
 __generated_with = "0.25.2"
 app = marimo.App(width="full")
 
-with app.setup:
+with app.setup(hide_code=True):
     from html import escape
 
     import marimo as mo

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from kvtiers.errors import KvtiersError
 from kvtiers.model import kv_spec, read_config
 from kvtiers.model.spec import KvSpec
-from kvtiers.units import positive
 from kvtiers.words import LANGUAGES
 
 
@@ -16,11 +15,7 @@ def language_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def stdin_once(names: Sequence[str]) -> None:
-    """Refuse to read standard input, ``-`` among ``names``, a second time.
-
-    Raises:
-        KvtiersError: where that is asked for.
-    """
+    """Refuse to read standard input, ``-`` among ``names``, a second time."""
     if names.count("-") > 1:
         raise KvtiersError("standard input can be read once: give - once")
 
@@ -33,21 +28,7 @@ def model_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def spec_of(options: argparse.Namespace) -> KvSpec | None:
-    """The model of the arguments of ``model_arguments``; None where a number was given instead.
-
-    Raises:
-        KvtiersError: neither or both given, or a config that cannot be used.
-    """
+    """The model of the arguments of ``model_arguments``; None where a number was given instead."""
     if (options.config is None) == (options.kv_bytes_per_token is None):
         raise KvtiersError("give the model's CONFIG or --kv-bytes-per-token, one of the two")
     return None if options.config is None else kv_spec(read_config(options.config), options.kv_dtype)
-
-
-def kv_bytes_per_token(options: argparse.Namespace) -> float:
-    """From the arguments of ``model_arguments``: bytes of all layers and ranks.
-
-    Raises:
-        KvtiersError: as ``spec_of``.
-    """
-    spec = spec_of(options)
-    return spec.bytes_per_token if spec else positive("kv_bytes_per_token", options.kv_bytes_per_token)

@@ -8,9 +8,11 @@ from typing import Any
 
 from kvtiers.commands.arguments import language_argument, stdin_once
 from kvtiers.errors import KvtiersError
-from kvtiers.logs.diagnosis import Diagnosis, conclude, explained
+from kvtiers.logs.diagnosis import Diagnosis, conclude
 from kvtiers.logs.read import read_log, read_log_file
 from kvtiers.logs.requests import Request
+from kvtiers.logs.state import Log
+from kvtiers.logs.warnings import WARNINGS
 from kvtiers.words import labelled, text
 
 _COUNTS = ("total", "computed", "hit", "load", "stored", "retrieved")
@@ -35,21 +37,21 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     stdin_once(options.logs)
     outputs, status = [], 0
     for name in options.logs:
-        if name == "-":
-            log, cut_off = read_log(sys.stdin.buffer, "standard input", options.requests)
-        else:
-            log, cut_off = read_log_file(Path(name), options.requests)
-        diagnosis = conclude(log, cut_off)
+        piped = name == "-"
+        keep = options.requests
+        diagnosis = conclude(
+            read_log(sys.stdin.buffer, "standard input", keep) if piped else read_log_file(Path(name), keep)
+        )
         status = max(status, diagnosis.exit_status)
-        if options.json:
-            outputs.append(json.dumps(to_json(diagnosis, options.language), ensure_ascii=False))
-        else:
-            outputs.append(_text(diagnosis, options.language))
-    return "\n\n".join(outputs) if not options.json else "\n".join(outputs), status
+        said = to_json(diagnosis, options.language)
+        outputs.append(
+            json.dumps(said, ensure_ascii=False) if options.json else _text(diagnosis, said, options.language)
+        )
+    return ("\n" if options.json else "\n\n").join(outputs), status
 
 
 def to_json(diagnosis: Diagnosis, language: str = "en") -> dict[str, Any]:
-    log, start, rates = diagnosis.log, diagnosis.log.start, diagnosis.rates
+    log, start = diagnosis.log, diagnosis.log.start
     return {
         "conclusion": diagnosis.conclusion.to_json(language),
         "problems": [problem.to_json(language) for problem in diagnosis.problems],
@@ -72,15 +74,20 @@ def to_json(diagnosis: Diagnosis, language: str = "en") -> dict[str, Any]:
         "stored_gib": log.stored_gib,
         "retrieved_gib": log.retrieved_gib,
         "retrieve_gib_per_s": log.retrieved_gib / log.retrieve_s if log.retrieve_s else None,
-        "prefill_tokens_per_s": rates.prefill,
-        "load_tokens_per_s": rates.load,
-        "ceiling": rates.ceiling,
+        "prefill_tokens_per_s": log.prefill_tokens_per_s,
+        "load_tokens_per_s": log.load_tokens_per_s,
+        "ceiling": log.ceiling,
         "own_hit_rate_percent": start.own_hit_rate,
         "external_hit_rate_percent": start.external_hit_rate,
-        "warnings": explained(log, [name for name, _ in log.warnings.most_common()], language),
+        "warnings": [_warning(log, name, language) for name, _ in log.warnings.most_common()],
         "last_requests": [_request(request) for request in log.finished],
-        "cut_off": diagnosis.cut_off,
+        "cut_off": log.cut_off,
     }
+
+
+def _warning(log: Log, name: str, language: str) -> dict[str, Any]:
+    meaning = text(f"warning.{name}.meaning", language, {}) if name in WARNINGS else None
+    return {"id": name, "times": log.warnings[name], "first": log.samples[name].line[:400], "meaning": meaning}
 
 
 def _request(request: Request) -> dict[str, Any]:
@@ -88,8 +95,7 @@ def _request(request: Request) -> dict[str, Any]:
     return {"id": request.id, "kind": request.kind.value, **{name: getattr(request, name) for name in numbers}}
 
 
-def _text(diagnosis: Diagnosis, language: str) -> str:
-    said = to_json(diagnosis, language)
+def _text(diagnosis: Diagnosis, said: dict[str, Any], language: str) -> str:
     lines = [*_what_was_read(said, language), *_what_happened(said, language), *[""] * bool(said["warnings"])]
     lines += [f"{each['times']} x {each['meaning'] or each['first']}" for each in said["warnings"][:20]]
     for conclusion in diagnosis.problems or (diagnosis.conclusion,):
@@ -100,7 +106,7 @@ def _text(diagnosis: Diagnosis, language: str) -> str:
         ]
     if said["not_read"]:
         lines += ["", text("log.head.skipped", language, {"count": said["not_read"]})]
-    if diagnosis.cut_off:
+    if diagnosis.log.cut_off:
         lines += ["", text("log.head.cut_off", language, {})]
     return "\n".join(lines)
 
@@ -132,12 +138,8 @@ def _what_happened(said: dict[str, Any], language: str) -> list[str]:
     if own is not None:
         lines.append(text("log.head.rates", language, {"own": own, "external": "-" if external is None else external}))
     if said["ceiling"]:
-        values = {
-            "prefill": said["prefill_tokens_per_s"],
-            "load": said["load_tokens_per_s"],
-            "ceiling": said["ceiling"],
-        }
-        lines.append(text("log.head.speeds", language, values))
+        values = {"prefill": said["prefill_tokens_per_s"], "load": said["load_tokens_per_s"]}
+        lines.append(text("log.head.speeds", language, values | {"ceiling": said["ceiling"]}))
     return lines
 
 

@@ -2,11 +2,11 @@
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 from kvtiers.commands.arguments import language_argument, stdin_once
 from kvtiers.errors import KvtiersError
@@ -14,17 +14,24 @@ from kvtiers.lint import Facts, Source, report
 from kvtiers.lint.findings import RULES
 from kvtiers.lint.formats import Format, explain, write
 from kvtiers.lint.forms.sources import read_sources
+from kvtiers.lint.given import last_part
 from kvtiers.model import kv_spec, read_config
-from kvtiers.model.layers import LayerKind
+from kvtiers.tables import read_table
 from kvtiers.units import positive
+from kvtiers.words.refusals import say_refusal
 
 _LARGEST_BYTES = 2_000_000
-_IN_FOLDERS = (".yaml", ".yml", ".json", ".sh", ".bash", ".env", ".service", "dockerfile", "containerfile")
-_FORMS = (
-    "it reads shell, .env, docker run, compose, Kubernetes (KServe, LWS, Dynamo), vLLM production-stack's values, "
-    "Dockerfile, systemd, vLLM's config.yaml and lmcache.yaml"
+_ENDINGS = {kind: entry["endings"] for kind, entry in read_table("lint/forms/kinds.toml").items()}
+_READ = tuple(ending for kind in ("dockerfile", "systemd", "yaml", "env", "shell") for ending in _ENDINGS[kind])
+# Of what is not read a folder's is named where it concerns vLLM. Documents only quote.
+_IN_FOLDERS = tuple(ending for kind, endings in _ENDINGS.items() if kind != "Markdown" for ending in endings)
+_CONCERNS = re.compile(
+    r"\bvllm serve\b|lmcache server|vllm\.entrypoints|dynamo\.vllm|(?:from|import) vllm\b|KVTransferConfig"
 )
-Number = TypeVar("Number", int, float)
+_FORMS = (
+    "it reads shell, .env, docker run, compose, Kubernetes (KServe, LWS, Dynamo), Ray Serve, values of vLLM "
+    "production-stack and llm-d, Dockerfile, systemd, Quadlet, vLLM's config.yaml and lmcache.yaml"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,44 +54,74 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
-    """The output, and 1 when something is to be put right: what nobody can tell is said, and is no fault."""
+    """The output, and 2 where a file that was named is not read, 1 when something is to be put right.
+
+    What nobody can tell is said, and is no fault.
+    """
     if options.explain:
         return explain(options.explain, options.language), 0
     if not options.files:
         raise KvtiersError("give the files of a deployment, its folder, or - for standard input")
     stdin_once([*options.files, options.mounts])
     spec = kv_spec(read_config(options.config)) if options.config else None
+    for name in ("prefix_tokens", "drive_free_gib", "memory_gib"):
+        if (value := getattr(options, name)) is not None:
+            positive(f"--{name.replace('_', '-')}", value)
     facts = Facts(
-        prefix_tokens=_given("--prefix-tokens", options.prefix_tokens),
+        prefix_tokens=options.prefix_tokens,
         kv_bytes_per_token=spec.bytes_per_token if spec else None,
-        drive_gib=_given("--drive-free-gib", options.drive_free_gib),
-        memory_gib=_given("--memory-gib", options.memory_gib),
-        recurrent=any(layer.kind is LayerKind.STATE for layer in spec.layers) if spec else None,
+        drive_gib=options.drive_free_gib,
+        memory_gib=options.memory_gib,
+        recurrent=spec.has_states if spec else None,
         mounts=_read(options.mounts) if options.mounts else "",
     )
-    sources, skipped = _sources(options.files)
+    sources, skipped, refused = _sources(options.files)
+    for why in refused if sources else refused[:-1]:
+        say_refusal("lint", KvtiersError(why), options.language)
+    if refused and not sources:
+        raise KvtiersError(refused[-1])
     checked = report(sources, facts)
     checked.given.skipped += skipped
-    return write(checked, options.format, options.language), 0 if checked.clean else 1
+    return write(checked, options.format, options.language), 2 if refused else 0 if checked.clean else 1
 
 
-def _sources(names: Sequence[str]) -> tuple[list[Source], list[tuple[str, str]]]:
-    """The texts to read: each file that was named, and of a folder what concerns vLLM or LMCache."""
-    sources: list[Source] = []
-    skipped: list[tuple[str, str]] = []
-    for name in names:
-        if name != "-" and Path(name).is_dir():
-            inside, refused = _folder(Path(name))
-            sources += inside
-            skipped += refused
-            continue
-        sources.append(Source("stdin" if name == "-" else name, _read(name)))
-    silent = [source.name for source in sources if source.name in (*names, "stdin") and _says_nothing(source, sources)]
-    if silent or read_sources(sources).silent:
-        raise KvtiersError(
-            f"no vLLM command, no variable and no LMCache setting in {', '.join(silent or names)}: {_FORMS}"
-        )
-    return sources, skipped
+def _sources(names: Sequence[str]) -> tuple[list[Source], list[tuple[str, str]], list[str]]:
+    """The texts to read: each file that was named, and of a folder what concerns vLLM or LMCache.
+
+    With them what a folder holds that is not read, and why; and why files that were named are not.
+    """
+    texts: list[Source] = []
+    refused: list[tuple[str, str]] = []
+    for name in _files(names):
+        try:
+            text = Source("stdin" if name == "-" else name, _read(name))
+            if name in names or name.lower().endswith(_READ) or _CONCERNS.search(text.text):
+                texts.append(text)
+        except KvtiersError as error:
+            refused.append((name, str(error)))
+    refused += [(text.name, why) for text in texts if (why := _refused(text, texts))]
+    sources = [text for text in texts if text.name not in dict(refused)]
+    named = [*names, "stdin"]
+    silent = [one.name for one in sources if one.name in named and _says_nothing(one, sources)]
+    if silent or (not refused and read_sources(sources).silent):
+        refused += [
+            ("stdin", f"no vLLM command, no variable and no LMCache setting in {', '.join(silent or names)}: {_FORMS}")
+        ]
+        sources = [one for one in sources if silent and one.name not in silent]
+    skipped = [(name, why.removeprefix(f"{name}, ")) for name, why in refused if name not in named]
+    return sources, skipped, [why for name, why in refused if name in named]
+
+
+def _refused(text: Source, texts: Sequence[Source]) -> str:
+    """Why it can be read neither with those that name it nor by itself; empty where it can."""
+    why, named_by = "", [one for one in texts if one is not text and last_part(text.name) in one.text]
+    for others in (named_by, [])[not named_by :]:
+        try:
+            read_sources([*others, text])
+            return ""
+        except KvtiersError as error:
+            why = str(error)
+    return why
 
 
 def _says_nothing(source: Source, sources: Sequence[Source]) -> bool:
@@ -95,34 +132,15 @@ def _says_nothing(source: Source, sources: Sequence[Source]) -> bool:
     return replace(whole, read=[]) == replace(without, read=[])
 
 
-def _folder(folder: Path) -> tuple[list[Source], list[tuple[str, str]]]:
-    """What is read of a folder, and what is not, with the reason."""
-    sources: list[Source] = []
-    skipped: list[tuple[str, str]] = []
-    for path in _below(folder):
-        try:
-            source = Source(str(path), _read(str(path)))
-            read_sources([source])
-        except KvtiersError as error:
-            skipped.append((str(path), str(error).removeprefix(f"{path}, ")))
-        else:
-            sources.append(source)
-    return sources, skipped
-
-
-def _below(folder: Path) -> Iterator[Path]:
-    """Files by what their names promise, hidden folders left out."""
-    for place, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "node_modules")
-        for name in sorted(files):
-            if name.lower().endswith(_IN_FOLDERS):
-                yield Path(place, name)
-
-
-def _given(name: str, value: Number | None) -> Number | None:
-    if value is not None:
-        positive(name, value)
-    return value
+def _files(names: Sequence[str]) -> Iterator[str]:
+    """Each name; of a folder its files by what their names promise, hidden folders left out."""
+    for name in names:
+        if name == "-" or not Path(name).is_dir():
+            yield name
+            continue
+        for place, folders, files in os.walk(name):
+            folders[:] = sorted(folder for folder in folders if not folder.startswith(".") and folder != "node_modules")
+            yield from (str(Path(place, file)) for file in sorted(files) if file.lower().endswith(_IN_FOLDERS))
 
 
 def _read(name: str) -> str:

@@ -11,7 +11,6 @@ from kvtiers.commands.arguments import language_argument, model_arguments, spec_
 from kvtiers.deployment import Form, files_of
 from kvtiers.errors import KvtiersError
 from kvtiers.ledger.tiers import Traffic
-from kvtiers.model.layers import LayerKind
 from kvtiers.settings.advise import Advice, Host, Served, advise, files
 from kvtiers.settings.wiring import Plan, Platform, Wiring
 from kvtiers.units import format_bytes
@@ -51,11 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
-    """The command's output, and 1 where the versions are known not to work together.
-
-    Raises:
-        KvtiersError: for arguments that cannot be used.
-    """
+    """The command's output, and 1 where the versions are known not to work together."""
     traffic = Traffic(options.context, options.prefixes, options.reuse, options.shared)
     host = Host(
         free_vram_gib=options.free_vram_gib,
@@ -81,7 +76,11 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         name: "".join(f"# {line}\n" for line in said) + f"\n{content}"
         for name, content in files_of(advice.plan, Form(options.form), served.lmcache).items()
     }
-    return _write(written, Path(options.into)) if options.into else _print(written), status
+    if options.into:
+        return _write(written, Path(options.into)), status
+    # One file as it is; of several, each under its name.
+    shown = written.values() if len(written) == 1 else [f"# {name}\n{content}" for name, content in written.items()]
+    return "\n".join(shown).rstrip(), status
 
 
 def _served(options: argparse.Namespace) -> Served:
@@ -91,7 +90,7 @@ def _served(options: argparse.Namespace) -> Served:
         kv_bytes_per_token=spec.bytes_per_token if spec else options.kv_bytes_per_token,
         tier_bytes_per_token=options.tier_kv_bytes_per_token,
         kv_dtype=spec.kv_dtype if spec else options.kv_dtype or "",
-        hybrid=any(layer.kind is LayerKind.STATE for layer in spec.layers) if spec else None,
+        hybrid=spec.has_states if spec else None,
         prefill_tokens_per_s=options.prefill_tokens_per_s,
         vllm=options.vllm or "",
         lmcache=options.lmcache or "",
@@ -125,25 +124,15 @@ def _said(advice: Advice, traffic: Traffic, served: Served, language: str) -> li
         return text(f"plan.{key}", language, values)
 
     on_gpu = traffic.prefixes * traffic.context_tokens * served.kv_bytes_per_token
-    parts = [
-        words(
-            "arithmetic",
-            prefixes=traffic.prefixes,
-            context=traffic.context_tokens,
-            per_token=format_bytes(served.kv_bytes_per_token),
-            needed=format_bytes(on_gpu),
-            vram=format_bytes(verdict.free_vram_bytes),
-            ram=format_bytes(verdict.cpu_ram_bytes),
-        )
-    ]
+    sizes = {"per_token": served.kv_bytes_per_token, "needed": on_gpu}
+    sizes |= {"vram": verdict.free_vram_bytes, "ram": verdict.cpu_ram_bytes}
+    shown = {name: format_bytes(size) for name, size in sizes.items()}
+    parts = [words("arithmetic", prefixes=traffic.prefixes, context=traffic.context_tokens, **shown)]
     if verdict.needed_bytes != on_gpu:
         needed = format_bytes(verdict.needed_bytes)
         parts.append(words("tier_arithmetic", per_token=format_bytes(served.tier_bytes), needed=needed))
-    return [
-        *parts,
-        words(f"reason.{verdict.reason}"),
-        *(words(f"note.{name}", **values) for name, values in advice.notes),
-    ]
+    parts.append(words(f"reason.{verdict.reason}"))
+    return parts + [words(f"note.{name}", **values) for name, values in advice.notes]
 
 
 def _commands(plan: Plan, proof: Sequence[str], language: str) -> list[str]:
@@ -157,13 +146,6 @@ def _commands(plan: Plan, proof: Sequence[str], language: str) -> list[str]:
         parts += ["", f"# {words(f'file.{kind}')}", content.rstrip()]
     parts += ["", f"# {words('prove')}"]
     return parts + [f"{number}. {words(f'proof.{name}')}" for number, name in enumerate(proof, 1)]
-
-
-def _print(contents: Mapping[str, str]) -> str:
-    """One file as it is; of several, each under its name."""
-    if len(contents) == 1:
-        return "".join(contents.values()).rstrip()
-    return "\n".join(f"# {name}\n{content}" for name, content in contents.items()).rstrip()
 
 
 def _write(contents: Mapping[str, str], directory: Path) -> str:

@@ -4,7 +4,6 @@ import argparse
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, replace
-from itertools import groupby
 from typing import Any
 
 from kvtiers.model import KV_DTYPES, KvSpec, LayerSpec, Reservation, VllmOptions, kv_spec, read_config, reserve
@@ -145,10 +144,11 @@ def _assumed(numbers: dict[str, Any]) -> Iterable[tuple[str, str]]:
 
 def _layer_lines(layers: Iterable[LayerSpec]) -> Iterable[str]:
     """One line for each way of keeping, with the layers that use it and the keys that say so."""
-    alike = sorted(layers, key=lambda layer: (layer.kind, layer.keys, layer.window or 0, layer.shares_with or 0))
+    alike: dict[tuple[object, ...], list[LayerSpec]] = {}
+    for layer in layers:
+        alike.setdefault((layer.kind, layer.keys, layer.window, layer.shares_with), []).append(layer)
     lines = []
-    for _, group in groupby(alike, key=lambda layer: (layer.kind, layer.keys, layer.window, layer.shares_with)):
-        same = list(group)
+    for same in alike.values():
         first = same[0]
         per_token, fixed = first.bytes_per_token(), first.fixed_bytes()
         parts = [f"{len(same)} x {first.kind}"]

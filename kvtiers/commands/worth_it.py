@@ -4,7 +4,7 @@ import argparse
 import json
 from dataclasses import asdict
 
-from kvtiers.commands.arguments import kv_bytes_per_token, language_argument, model_arguments
+from kvtiers.commands.arguments import language_argument, model_arguments, spec_of
 from kvtiers.ledger.costs import CHUNK_TOKENS
 from kvtiers.ledger.tiers import Tier
 from kvtiers.ledger.worth import MISS_PRICE, REPORTED_MISS_PRICES, TIERS, PrefixTraffic, Saving, savings
@@ -32,9 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> str:
     given = {tier: getattr(options, f"{tier.value}_gb_per_s") for tier in TIERS}
+    spec = spec_of(options)
     balances = savings(
         PrefixTraffic(options.prefix, options.requests_per_hour, options.repeated),
-        kv_bytes_per_token(options),
+        spec.bytes_per_token if spec else options.kv_bytes_per_token,
         options.prefill_tokens_per_s,
         bandwidth_gb_per_s={tier: value for tier, value in given.items() if value is not None},
         miss_price=options.miss_price,

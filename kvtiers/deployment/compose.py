@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kvtiers.deployment.services import LOOPBACK, MODELS, PROGRAMS, Role, Service, keeper, program
+from kvtiers.deployment.services import LOOPBACK, MODELS, PROGRAMS, Role, Service, kept_on_drive, program
 from kvtiers.deployment.yaml_text import to_yaml
 from kvtiers.settings.wiring import Plan
 
@@ -11,10 +11,6 @@ _HOST_MODELS = "${HF_HOME:-~/.cache/huggingface}"
 
 def files(services: list[Service], plan: Plan) -> dict[str, str]:
     """``compose.yaml``."""
-    return {"compose.yaml": to_yaml({"services": _services(services, plan)})}
-
-
-def _services(services: list[Service], plan: Plan) -> dict[str, Any]:
     entries: dict[str, Any] = {}
     for service in services:
         entry: dict[str, Any] = {
@@ -32,7 +28,10 @@ def _services(services: list[Service], plan: Plan) -> dict[str, Any]:
             entry["deploy"] = {"resources": {"reservations": {"devices": [gpus]}}}
         if service.health:
             entry["healthcheck"] = _health(service.health)
-        if volumes := _volumes(service, services, plan):
+        volumes = [f"{path}:{path}" for path in kept_on_drive(service, services, plan)]
+        if service.role is Role.ENGINE:
+            volumes.append(f"{_HOST_MODELS}:{MODELS}")
+        if volumes:
             entry["volumes"] = volumes
         if entries:
             entry["depends_on"] = {
@@ -40,7 +39,7 @@ def _services(services: list[Service], plan: Plan) -> dict[str, Any]:
                 for name, other in entries.items()
             }
         entries[service.role.value] = entry
-    return entries
+    return {"compose.yaml": to_yaml({"services": entries})}
 
 
 def _health(health: tuple[int, str]) -> dict[str, Any]:
@@ -53,12 +52,3 @@ def _health(health: tuple[int, str]) -> dict[str, Any]:
         "retries": 3,
         "start_period": "10m",  # a large model loads that long; a success ends it
     }
-
-
-def _volumes(service: Service, services: list[Service], plan: Plan) -> list[str]:
-    volumes = []
-    if plan.wiring.on_drive and service.role is keeper(services):
-        volumes.append(f"{plan.disk_path}:{plan.disk_path}")
-    if service.role is Role.ENGINE:
-        volumes.append(f"{_HOST_MODELS}:{MODELS}")
-    return volumes

@@ -6,7 +6,7 @@ there the kubelet asks whether it is well. A host port is taken once a node, so 
 
 from typing import Any
 
-from kvtiers.deployment.services import API_PORT, LOOPBACK, MODELS, Role, Service, keeper, program
+from kvtiers.deployment.services import API_PORT, LOOPBACK, MODELS, Role, Service, kept_on_drive, program
 from kvtiers.deployment.yaml_text import to_yaml
 from kvtiers.errors import KvtiersError
 from kvtiers.settings.wiring import Plan
@@ -16,15 +16,13 @@ API_HOST = "0.0.0.0"  # of the node: a Service leads there
 
 
 def files(services: list[Service], plan: Plan) -> dict[str, str]:
-    """``kubernetes.yaml``: what runs, and the address under which vLLM is reached.
-
-    Raises:
-        KvtiersError: for a store that every node would have to reach.
-    """
+    """``kubernetes.yaml``: what runs, and the address under which vLLM is reached."""
     if any(service.role is Role.STORE for service in services):
         raise KvtiersError("a cluster's Valkey is a service of its own, with a password: plan mp_s3 or mp_drive")
     manifests = [_workload(service, services, plan) for service in services]
-    manifests.append(_address(Role.ENGINE, API_PORT))
+    address = {"selector": {"app": Role.ENGINE.value}, "ports": [{"port": API_PORT, "targetPort": API_PORT}]}
+    metadata = {"name": Role.ENGINE.value}
+    manifests.append({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": address})
     return {"kubernetes.yaml": "---\n".join(map(to_yaml, manifests))}
 
 
@@ -45,7 +43,7 @@ def _workload(service: Service, services: list[Service], plan: Plan) -> dict[str
 
 def _pod(service: Service, services: list[Service], plan: Plan) -> dict[str, Any]:
     # On the node, by where the container sees it.
-    paths = {plan.disk_path: plan.disk_path} if plan.wiring.on_drive and service.role is keeper(services) else {}
+    paths = {path: path for path in kept_on_drive(service, services, plan)}
     paths |= {MODELS: _NODE_MODELS} if service.role is Role.ENGINE else {}
     pod: dict[str, Any] = {
         "hostNetwork": True,
@@ -93,12 +91,3 @@ def _container(service: Service, plan: Plan, paths: list[str]) -> dict[str, Any]
     if paths:
         container["volumeMounts"] = [{"name": f"path-{number}", "mountPath": path} for number, path in enumerate(paths)]
     return container
-
-
-def _address(role: Role, port: int) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": role.value},
-        "spec": {"selector": {"app": role.value}, "ports": [{"port": port, "targetPort": port}]},
-    }

@@ -64,6 +64,7 @@ def program(service: Service) -> str:
     return name if service.role is Role.STORE else f"{PROGRAMS}/{name}"
 
 
-def keeper(services: list[Service]) -> Role:
-    """Who reads and writes the drive: LMCache's server, or an engine that has none beside it."""
-    return Role.SERVER if any(service.role is Role.SERVER for service in services) else Role.ENGINE
+def kept_on_drive(service: Service, services: list[Service], plan: Plan) -> list[str]:
+    """Directories on the drive that it reads and writes: LMCache's server, or an engine that has none beside it."""
+    keeper = Role.SERVER if any(one.role is Role.SERVER for one in services) else Role.ENGINE
+    return [plan.disk_path] if plan.wiring.on_drive and service.role is keeper else []

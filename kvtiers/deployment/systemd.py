@@ -1,9 +1,7 @@
 """One machine under systemd: a unit a process, started in order, each restarted by itself."""
 
-import re
-
 from kvtiers.deployment.services import Service
-from kvtiers.settings.wiring import by_option
+from kvtiers.settings.wiring import shell
 
 _UNIT = """[Unit]
 Description={role} for vLLM's KV cache
@@ -22,7 +20,6 @@ LimitMEMLOCK=infinity
 [Install]
 WantedBy=multi-user.target
 """
-_BARE = re.compile(r"[\w./:=,@%$-]+")
 
 
 def files(services: list[Service]) -> dict[str, str]:
@@ -33,7 +30,7 @@ def files(services: list[Service]) -> dict[str, str]:
         environment = "".join(
             f"Environment={_quoted(f'{key}={value}')}\n" for key, value in service.environment.items()
         )
-        command = by_option(service.command, _quoted)
+        command = shell(service.command, _quoted)
         units[name] = _UNIT.format(role=service.role, after=started, environment=environment, command=command)
         started += f" {name}"
     return units
@@ -42,6 +39,5 @@ def files(services: list[Service]) -> dict[str, str]:
 def _quoted(word: str) -> str:
     """As systemd.service(5) unquotes it: % and $ are its own."""
     escaped = word.replace("\\", "\\\\").replace("%", "%%").replace("$", "$$").replace("'", "\\'")
-    return (
-        escaped if escaped and all(letter.isalnum() or letter in "-_./:=,@%$" for letter in escaped) else f"'{escaped}'"
-    )
+    bare = escaped and all(letter.isalnum() or letter in "-_./:=,@%$" for letter in escaped)
+    return escaped if bare else f"'{escaped}'"

@@ -18,7 +18,12 @@ def _lines(value: object) -> Iterator[str]:
     match value:
         case dict() if value:
             for key, item in value.items():
-                yield from _entry(f"{_scalar(key)}:", item, indented=not isinstance(item, list))
+                if isinstance(item, dict | list) and item:
+                    yield f"{_scalar(key)}:"
+                    indent = "  " if isinstance(item, dict) else ""
+                    yield from (f"{indent}{line}" for line in _lines(item))
+                else:
+                    yield f"{_scalar(key)}: {_scalar(item)}"
         case list() if value:
             for item in value:
                 first, *rest = _lines(item)
@@ -26,14 +31,6 @@ def _lines(value: object) -> Iterator[str]:
                 yield from (f"  {line}" for line in rest)
         case _:
             yield _scalar(value)
-
-
-def _entry(head: str, item: object, *, indented: bool) -> Iterator[str]:
-    if not isinstance(item, dict | list) or not item:
-        yield f"{head} {_scalar(item)}"
-        return
-    yield head
-    yield from (f"  {line}" if indented else line for line in _lines(item))
 
 
 def _scalar(value: object) -> str:

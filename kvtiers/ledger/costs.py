@@ -28,24 +28,13 @@ def load_s(tokens: float, kv_bytes_per_token: float, bandwidth_gb_per_s: float) 
 
 def ceiling_speedup(prefill_tokens_per_s: float, kv_bytes_per_token: float, bandwidth_gb_per_s: float) -> float:
     """Recompute time over load time. The prefix length cancels; nothing real reaches it."""
-    rate_bytes_per_s = positive("prefill_tokens_per_s", prefill_tokens_per_s) * positive(
-        "kv_bytes_per_token", kv_bytes_per_token
-    )
-    return positive("bandwidth_gb_per_s", bandwidth_gb_per_s) * GB / rate_bytes_per_s
+    break_even = break_even_tokens_per_s(kv_bytes_per_token, bandwidth_gb_per_s)
+    return break_even / positive("prefill_tokens_per_s", prefill_tokens_per_s)
 
 
 def break_even_tokens_per_s(kv_bytes_per_token: float, bandwidth_gb_per_s: float) -> float:
     """The prefill rate above which loading is slower than recomputing: 6 GB/s and 128 KiB give 45,776 tokens/s."""
     return positive("bandwidth_gb_per_s", bandwidth_gb_per_s) * GB / positive("kv_bytes_per_token", kv_bytes_per_token)
-
-
-def effective_bandwidth_discount(measured_speedup: float, ceiling: float) -> float:
-    """Which part of the ceiling was reached, 0 to 1.
-
-    Ceiling and measurement share the cold request, so this is also the drive's share of the reuse: at 0.05 a drive
-    twice as fast shortens it by 2.5 %.
-    """
-    return positive("measured_speedup", measured_speedup) / positive("ceiling", ceiling)
 
 
 @dataclass(frozen=True)

@@ -17,20 +17,16 @@ class Prefill:
     computed_tokens: int
 
 
-def reused_tokens(same_leading_tokens: int, prompt_tokens: int, block_tokens: int) -> int:
-    """Tokens found in the prefix cache: full blocks only, and never the whole prompt.
-
-    Raises:
-        KvtiersError: for a prompt or block without tokens.
-    """
-    for name, value in (("prompt_tokens", prompt_tokens), ("block_tokens", block_tokens)):
-        if value < 1:
-            raise KvtiersError(f"{name} must be 1 or more, got {value!r}")
-    usable_tokens = max(0, min(same_leading_tokens, prompt_tokens - 1))
-    return usable_tokens // block_tokens * block_tokens
-
-
 def prefill(prompt_tokens: int, same_leading_tokens: int, block_tokens: int) -> Prefill:
-    """The prefill of a prompt whose first tokens were computed before; without a cache ``block_tokens`` is 0."""
-    reused = reused_tokens(same_leading_tokens, prompt_tokens, block_tokens) if block_tokens else 0
+    """The prefill of a prompt whose first tokens were computed before: full blocks are found, never all of it.
+
+    Args:
+        prompt_tokens: of the whole prompt.
+        same_leading_tokens: how many of them were computed before.
+        block_tokens: tokens a block, 0 without a prefix cache.
+    """
+    if prompt_tokens < 1:
+        raise KvtiersError(f"prompt_tokens must be 1 or more, got {prompt_tokens!r}")
+    usable_tokens = max(0, min(same_leading_tokens, prompt_tokens - 1))
+    reused = usable_tokens // block_tokens * block_tokens if block_tokens else 0
     return Prefill(reused, prompt_tokens - reused)

@@ -16,6 +16,8 @@ from kvtiers.ledger.costs import load_s, recompute_s
 from kvtiers.ledger.tiers import DEFAULT_BANDWIDTH_GB_PER_S, Tier
 from kvtiers.units import GIB, positive
 
+_Held = OrderedDict[int, None]  # documents of a tier, least recently used first
+
 
 @dataclass(frozen=True)
 class Workload:
@@ -88,44 +90,21 @@ def replay(
         tiers: nearest first.
         speeds: KV size, prefill rate and bandwidths.
         restarts_before: indices of requests before which the engine restarts.
-
-    Raises:
-        KvtiersError: for a negative capacity or a number that is not above zero.
     """
     kv_bytes = workload.prefix_tokens * positive("kv_bytes_per_token", speeds.kv_bytes_per_token)
-    caches = [_LruTier(tier, _entries(tier, kv_bytes)) for tier in tiers]
+    caches = [(tier, _entries(tier, kv_bytes), _Held()) for tier in tiers]
     compute_s = recompute_s(workload.prefix_tokens, speeds.prefill_tokens_per_s)
-    saved_by = {Tier.NONE: 0.0} | {tier.tier: compute_s - _load_s(tier.tier, workload, speeds) for tier in tiers}
+    load_s_of = {Tier.NONE: compute_s, Tier.VRAM: 0.0}  # what is in VRAM is used where it lies
+    for below in {tier.tier for tier in tiers} - {Tier.VRAM}:
+        load_s_of[below] = load_s(workload.prefix_tokens, speeds.kv_bytes_per_token, speeds.bandwidth_gb_per_s[below])
 
     answered_by = []
     for index, document in enumerate(workload.stream()):
-        if index in restarts_before:
-            for cache in caches:
-                cache.restart()
+        for tier, _, held in caches:
+            if index in restarts_before and not tier.survives_restart:
+                held.clear()
         answered_by.append(_answer(caches, document))
-    return Replay(answered_by, sum(saved_by[tier] for tier in answered_by))
-
-
-class _LruTier:
-    """Whole prefixes, least recently used first."""
-
-    def __init__(self, tier: StackTier, entries: int) -> None:
-        self.tier = tier
-        self._entries = entries
-        self._documents: OrderedDict[int, None] = OrderedDict()
-
-    def holds(self, document: int) -> bool:
-        return document in self._documents
-
-    def use(self, document: int) -> None:
-        self._documents[document] = None
-        self._documents.move_to_end(document)
-        if len(self._documents) > self._entries:
-            self._documents.popitem(last=False)
-
-    def restart(self) -> None:
-        if not self.tier.survives_restart:
-            self._documents.clear()
+    return Replay(answered_by, sum(compute_s - load_s_of[tier] for tier in answered_by))
 
 
 def _entries(tier: StackTier, kv_bytes: float) -> int:
@@ -134,18 +113,14 @@ def _entries(tier: StackTier, kv_bytes: float) -> int:
     return int(tier.capacity_gib * GIB // kv_bytes)
 
 
-def _answer(caches: Iterable[_LruTier], document: int) -> Tier:
+def _answer(caches: Iterable[tuple[StackTier, int, _Held]], document: int) -> Tier:
     """The nearest tier that holds the document; it and the tiers above it have it as their newest entry afterwards."""
-    for cache in caches:
-        held = cache.holds(document)
-        cache.use(document)
-        if held:
-            return cache.tier.tier
+    for tier, entries, held in caches:
+        was_held = document in held
+        held[document] = None
+        held.move_to_end(document)
+        if len(held) > entries:
+            held.popitem(last=False)
+        if was_held:
+            return tier.tier
     return Tier.NONE
-
-
-def _load_s(tier: Tier, workload: Workload, speeds: Speeds) -> float:
-    """Seconds to bring a prefix back; what is in VRAM is used where it lies."""
-    if tier is Tier.VRAM:
-        return 0.0
-    return load_s(workload.prefix_tokens, speeds.kv_bytes_per_token, speeds.bandwidth_gb_per_s[tier])

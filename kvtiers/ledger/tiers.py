@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kvtiers.errors import KvtiersError
-from kvtiers.ledger.costs import break_even_tokens_per_s, load_s
+from kvtiers.ledger.costs import break_even_tokens_per_s
 from kvtiers.units import GIB, positive
 
 
@@ -111,14 +111,3 @@ def _nearest(
     if needed_bytes <= cpu_ram_bytes:
         return Tier.CPU, Reason.FITS_CPU
     return Tier.SSD, Reason.EXCEEDS_CPU
-
-
-def load_back_s(tier: Tier, tokens: float, kv_bytes_per_token: float, bandwidth_gb_per_s: float | None = None) -> float:
-    """Seconds to bring a prefix back from ``tier``, at the tier's default bandwidth unless one is given.
-
-    Raises:
-        KvtiersError: for ``Tier.NONE``, which brings nothing back.
-    """
-    if tier is Tier.NONE:
-        raise KvtiersError("tier none holds nothing: there is no load time, only recompute")
-    return load_s(tokens, kv_bytes_per_token, bandwidth_gb_per_s or DEFAULT_BANDWIDTH_GB_PER_S[tier])

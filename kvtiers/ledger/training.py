@@ -57,11 +57,7 @@ def optimizer_bytes_per_parameter(precision: str, optimizer: str) -> float:
 
 
 def held(training: Training) -> Held:
-    """What one GPU's share of the run keeps, wherever it is placed.
-
-    Raises:
-        KvtiersError: for numbers that are not above zero.
-    """
+    """What one GPU's share of the run keeps, wherever it is placed."""
     per_gpu = positive("parameters", training.parameters) / positive("gpus", training.gpus)
     trained = per_gpu * positive("trained_share", training.trained_share)
     value_bytes = PRECISION_BYTES[training.precision]

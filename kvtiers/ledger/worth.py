@@ -62,11 +62,7 @@ def savings(
     miss_price: float = MISS_PRICE,
     chunk_tokens: int = CHUNK_TOKENS,
 ) -> tuple[Saving, ...]:
-    """The balance of each tier, at bandwidths that are ceilings unless measured ones are given.
-
-    Raises:
-        KvtiersError: naming the number that makes no sense.
-    """
+    """The balance of each tier, at bandwidths that are ceilings unless measured ones are given."""
     if not 0 <= traffic.repeated <= 1:
         raise KvtiersError(f"repeated must be between 0 and 1, got {traffic.repeated!r}")
     if not 0 <= miss_price < 1:

@@ -43,27 +43,14 @@ def report(sources: Sequence[Source], facts: Facts | None = None) -> Report:
     Raises:
         KvtiersError: for a text that cannot be read, naming it and the line.
     """
-    given = read_sources(sources)
-    order = {severity: rank for rank, severity in enumerate(Severity)}
-    kept, ignored = apply_ignores(_examine(given, facts or Facts()), sources)
-    unique = {(finding.id, finding.source, finding.line, str(finding.values)): finding for finding in kept}
-    findings = sorted(unique.values(), key=lambda one: (not one.certain, order[one.severity], one.source, one.line))
-    return Report(given, findings, ignored)
-
-
-def _examine(given: Given, facts: Facts) -> list[Finding]:
-    findings: list[Finding] = []
+    given, facts = read_sources(sources), facts or Facts()
     every = list(setups(given, facts))
-    for setup in every:
-        findings += engine.check(setup, given)
-        findings += settings.check(setup)
-        findings += offloading.check(setup)
-        findings += safety.check_api(setup)
-    for server in given.lmcache_servers:
-        findings += engine.check_command(server)
-        findings += safety.check_lmcache_server(server)
-    findings += mp.check(every, given)
-    findings += room.check(every, given, facts)
-    findings += engine.check_versions(given)
-    findings += safety.check_secrets(given)
-    return findings
+    found = [one for rules in (engine, settings, offloading, safety, mp) for one in rules.check(every, given)]
+    found += [*room.check(every, given, facts), *safety.check_secrets(given)]
+    kept, ignored = apply_ignores(found, sources)
+    unique = {(one.id, one.source, one.line, str(one.values)): one for one in kept}
+    order = list(Severity)
+    findings = sorted(
+        unique.values(), key=lambda one: (not one.certain, order.index(one.severity), one.source, one.line)
+    )
+    return Report(given, findings, ignored)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from kvtiers.lint.given import Value
+from kvtiers.lint.given import Process, Value
 from kvtiers.tables import read_table
 from kvtiers.words import LANGUAGES, text, values_in
 
@@ -49,33 +49,27 @@ class Finding:
         return str(RULES[self.id]["lesson"])
 
     def what(self, language: str = "en") -> str:
-        return text(f"finding.{self.id}.what", language, self.values)
+        return self._said("what", language)
 
     def why(self, language: str = "en") -> str:
-        return text(f"finding.{self.id}.why", language, self.values)
+        return self._said("why", language)
 
     def fix(self, language: str = "en") -> str:
-        return text(f"finding.{self.id}.fix", language, self.values)
+        return self._said("fix", language)
+
+    def _said(self, part: str, language: str) -> str:
+        return text(f"finding.{self.id}.{part}", language, self.values)
 
     def to_json(self, language: str = "en") -> dict[str, Any]:
         """Everything, words included."""
-        return {
-            "id": self.id,
-            "severity": self.severity.value,
-            "certain": self.certain,
-            "source": self.source,
-            "line": self.line,
-            "values": values_in(language, self.values),
-            "what": self.what(language),
-            "why": self.why(language),
-            "fix": self.fix(language),
-            "lesson": self.lesson,
-        }
+        own = {name: getattr(self, name) for name in ("id", "severity", "certain", "source", "line")}
+        words = {part: self._said(part, language) for part in ("what", "why", "fix")}
+        return {**own, "values": values_in(language, self.values), **words, "lesson": self.lesson}
 
 
-def at(rule: str, value: Value, certain: bool = True, **values: Any) -> Finding:
-    """A finding where ``value`` is written."""
-    return Finding(rule, value.source, value.line, values, certain)
+def at(rule: str, place: Value | Process, certain: bool = True, **values: Any) -> Finding:
+    """A finding where a value is written, or where a server starts."""
+    return Finding(rule, place.source, place.line, values, certain)
 
 
 def said(key: str) -> dict[str, str]:

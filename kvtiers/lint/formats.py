@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from enum import StrEnum
+from string import Formatter
 from typing import Any
 from urllib.parse import quote
 
@@ -25,21 +26,21 @@ class Format(StrEnum):
 
 def write(report: Report, how: Format, language: str) -> str:
     """All findings, and what they rest on where the format has a place for it."""
-    findings, covered = report.findings, coverage(report.given)
+    findings, value = report.findings, {}
     match how:
-        case Format.JSON:
-            found = [finding.to_json(language) for finding in findings]
-            rest = {part: [message.text(language) for message in messages] for part, messages in covered.items()}
-            return json.dumps(
-                {"findings": found, "coverage": rest, "ignored": report.ignored}, indent=2, ensure_ascii=False
-            )
-        case Format.SARIF:
-            return json.dumps(_sarif(findings, language), indent=2, ensure_ascii=False)
-        case Format.GITHUB:
-            return "\n".join(_annotation(finding, language) for finding in findings)
         case Format.TEXT:
             shown = [show(finding, language) for finding in findings]
             return "\n\n".join([*([verdict(language)] if report.clean else []), *shown, basis(report, language)])
+        case Format.GITHUB:
+            return "\n".join(_annotation(finding, language) for finding in findings)
+        case Format.SARIF:
+            value = _sarif(findings, language)
+        case Format.JSON:
+            rest = coverage(report.given).items()
+            value["findings"] = [finding.to_json(language) for finding in findings]
+            value["coverage"] = {part: [one.text(language) for one in messages] for part, messages in rest}
+            value["ignored"] = report.ignored
+    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def verdict(language: str) -> str:
@@ -53,66 +54,66 @@ def show(finding: Finding, language: str) -> str:
     where = text("lint.at", language, at) if finding.line else finding.source
     label = text(f"severity.{finding.label}", language, {})
     head = labelled(where, labelled(label, f"{finding.what(language)} [{finding.id}]", language), language)
-    parts = {"why": finding.why(language), "fix": finding.fix(language), "lesson": finding.lesson}
-    rows = [labelled(text(f"lint.{name}", language, {}), part, language) for name, part in parts.items()]
-    return "\n  ".join([head, *rows])
-
-
-def basis(report: Report, language: str) -> str:
-    """What the verdict rests on: a line for each part that has something to say."""
-    covered = coverage(report.given)
-    labels = {part: text(f"lint.part.{part}", language, {}) for part in PARTS if covered[part]}
-    said = {part: " · ".join(message.text(language) for message in covered[part]) for part in labels}
-    left_out = [text("lint.ignored", language, {"count": report.ignored})] if report.ignored else []
-    return "\n".join([*(labelled(label, said[part], language) for part, label in labels.items()), *left_out])
+    return _with_rows(head, finding.why(language), finding.fix(language), finding.lesson, language)
 
 
 def explain(rule: str, language: str) -> str:
     """What a rule looks for, before any case of it."""
     entry = RULES[rule]
     label = text(f"severity.{entry['severity']}", language, {})
-    parts = {part: entry[part][language] for part in ("why", "fix")} | {"lesson": entry["lesson"]}
-    lines = [labelled(rule, labelled(label, entry["what"][language], language), language)]
-    lines += [f"  {labelled(text(f'lint.{part}', language, {}), said, language)}" for part, said in parts.items()]
-    return "\n".join(lines).replace("{{", "{").replace("}}", "}")
+    head = labelled(rule, labelled(label, entry["what"][language], language), language)
+    return _bare(_with_rows(head, entry["why"][language], entry["fix"][language], entry["lesson"], language))
+
+
+def _with_rows(head: str, why: str, fix: str, lesson: str, language: str) -> str:
+    parts = {"why": why, "fix": fix, "lesson": lesson}
+    rows = [labelled(text(f"lint.{name}", language, {}), part, language) for name, part in parts.items()]
+    return "\n  ".join([head, *rows])
+
+
+def _bare(words: str) -> str:
+    """Words before any case, which values are left out of."""
+    return "".join(said + ("" if name is None else "…") for said, name, _, _ in Formatter().parse(words))
+
+
+def basis(report: Report, language: str) -> str:
+    """What the verdict rests on: a line for each part that has something to say."""
+    covered = coverage(report.given)
+    said = {part: " · ".join(message.text(language) for message in covered[part]) for part in PARTS if covered[part]}
+    rows = [labelled(text(f"lint.part.{part}", language, {}), what, language) for part, what in said.items()]
+    left_out = [text("lint.ignored", language, {"count": report.ignored})] if report.ignored else []
+    return "\n".join([*rows, *left_out])
 
 
 def _sarif(findings: Sequence[Finding], language: str) -> dict[str, Any]:
     used = sorted({finding.id for finding in findings})
-    driver = {
-        "name": "kvtiers",
-        "version": __version__,
-        "rules": [_sarif_rule(rule, language) for rule in used],
-    }
-    run = {
-        "tool": {"driver": driver},
-        "results": [_sarif_result(one, used.index(one.id), language) for one in findings],
-    }
+    rules = [
+        {
+            "id": rule,
+            "shortDescription": {"text": RULES[rule]["why"][language]},
+            "help": {"text": _bare(RULES[rule]["fix"][language])},
+            "defaultConfiguration": {"level": RULES[rule]["severity"]},
+        }
+        for rule in used
+    ]
+    results = [
+        {
+            "ruleId": finding.id,
+            "ruleIndex": used.index(finding.id),
+            "level": finding.severity.value if finding.certain else "note",
+            "message": {"text": _sentence(finding, language)},
+            "locations": [{"physicalLocation": _location(finding)}],
+            "properties": {"certain": finding.certain},
+        }
+        for finding in findings
+    ]
+    run = {"tool": {"driver": {"name": "kvtiers", "version": __version__, "rules": rules}}, "results": results}
     return {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
 
 
-def _sarif_rule(rule: str, language: str) -> dict[str, Any]:
-    entry = RULES[rule]
-    return {
-        "id": rule,
-        "shortDescription": {"text": entry["why"][language]},
-        "help": {"text": entry["fix"][language].replace("{{", "{").replace("}}", "}")},
-        "defaultConfiguration": {"level": entry["severity"]},
-    }
-
-
-def _sarif_result(finding: Finding, index: int, language: str) -> dict[str, Any]:
-    place: dict[str, Any] = {"artifactLocation": {"uri": quote(file_of(finding.source).replace("\\", "/"))}}
-    if finding.line:
-        place["region"] = {"startLine": finding.line}
-    return {
-        "ruleId": finding.id,
-        "ruleIndex": index,
-        "level": finding.severity.value if finding.certain else "note",
-        "message": {"text": _sentence(finding, language)},
-        "locations": [{"physicalLocation": place}],
-        "properties": {"certain": finding.certain},
-    }
+def _location(finding: Finding) -> dict[str, Any]:
+    file = {"artifactLocation": {"uri": quote(file_of(finding.source).replace("\\", "/"))}}
+    return file | ({"region": {"startLine": finding.line}} if finding.line else {})
 
 
 def _annotation(finding: Finding, language: str) -> str:
@@ -125,9 +126,7 @@ def _annotation(finding: Finding, language: str) -> str:
 
 
 def _escaped(value: str, more: str = "") -> str:
-    for character in "%\r\n" + more:
-        value = value.replace(character, f"%{ord(character):02X}")
-    return value
+    return "".join(f"%{ord(character):02X}" if character in "%\r\n" + more else character for character in value)
 
 
 def _sentence(finding: Finding, language: str) -> str:

@@ -1,15 +1,27 @@
 """What is given: texts to check, and what they say of one deployment."""
 
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 
 @dataclass(frozen=True)
 class Source:
-    """A text to check and what to call it; the name's ending tells its kind where it has one."""
+    """A text to check and what to call it; the name's ending tells its kind where it has one.
+
+    ``first_line``: of what it was taken from.
+    """
 
     name: str
     text: str
+    first_line: int = 1
+
+    def entries(self, form: re.Pattern[str]) -> Iterator[tuple[str, str, int]]:
+        """The two groups of ``form`` wherever it fits, a name and what is said of it, and the line."""
+        text = self.text.replace("\r\n", "\n")
+        for match in form.finditer(text):
+            yield match[1], match[2].strip(), self.first_line + text.count("\n", 0, match.start(1))
 
 
 @dataclass(frozen=True)
@@ -20,6 +32,11 @@ class Value:
     source: str
     line: int
     literal: bool = True
+
+    @property
+    def text(self) -> str | None:
+        """None where it can't be seen."""
+        return str(self.value) if self.literal else None
 
 
 @dataclass(frozen=True)
@@ -32,15 +49,6 @@ class Unseen:
     line: int
 
 
-@dataclass(frozen=True)
-class Mount:
-    """A volume at ``path``. ``memory``: it lies in RAM; ``size_gib`` None: not said."""
-
-    path: str
-    size_gib: float | None = None
-    memory: bool = False
-
-
 @dataclass
 class Container:
     """What a process runs in. Sizes in GiB, None where not said; ``group``: whose IPC namespace and /dev/shm it has."""
@@ -50,13 +58,12 @@ class Container:
     shm: Value | None = None
     host_network: bool = False
     host_ipc: bool = False
-    published: list[str] = field(default_factory=list)
-    mounts: list[Mount] | None = None  # None: not to be seen
+    published: Sequence[str] = ()
+    volumes: dict[str, float | None] | None = None  # by their path, with their size; None: not to be seen
 
-    def mount_of(self, path: str) -> Mount | None:
-        """The volume that holds ``path``."""
-        inside = [mount for mount in self.mounts or [] if (path + "/").startswith(mount.path.rstrip("/") + "/")]
-        return max(inside, key=lambda mount: len(mount.path), default=None)
+    def lacks(self, path: str) -> bool:
+        """Does ``path`` lie in the container itself, which goes when it goes?"""
+        return self.volumes is not None and path.startswith("/") and holder(path, self.volumes) is None
 
 
 @dataclass
@@ -80,9 +87,13 @@ class Process:
     broken: list[tuple[Value, str]] = field(default_factory=list)
     by_chart: bool = False
 
-    def number(self, *names: str) -> int | None:
-        """An option that is a whole number, by the first of its names that is given; None where it can't be seen."""
-        option = next((self.options[name] for name in names if name in self.options), None)
+    @property
+    def place(self) -> str:
+        return f"{self.source}:{self.line}"
+
+    def number(self, name: str) -> int | None:
+        """An option that is a whole number; None where it can't be seen."""
+        option = self.options.get(name)
         return int(option.value) if option and option.literal and str(option.value).isdecimal() else None
 
 
@@ -119,3 +130,8 @@ def last_part(name: str) -> str:
     """A path's or a text's own name, without folders or what it is inside of."""
     inner = name[name.rindex(" (") + 2 : -1] if is_part(name) else name
     return inner.replace("\\", "/").rsplit("/", 1)[-1]
+
+
+def holder(path: str, mounts: Iterable[str]) -> str | None:
+    """The mount that holds ``path``: of those above it the nearest."""
+    return max((one for one in mounts if (path + "/").startswith(one.rstrip("/") + "/")), key=len, default=None)

@@ -1,32 +1,32 @@
 """One server as its engine will see it: every setting once, from the place that wins; and what was not to be seen."""
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, TypeAlias
 
 from kvtiers.json_text import read_json
 from kvtiers.lint.given import Given, Process, Unseen, Value, last_part
 from kvtiers.lint.values import convert, unquoted
 from kvtiers.settings import known
 
-# As LMCache 0.5.6 has them, for the settings the rules look at.
+# As LMCache 0.5.6 has them, for the settings the rules look at: those that are not off by default.
 DEFAULTS: dict[str, Any] = {
     "chunk_size": 256,
     "local_cpu": True,
     "max_local_cpu_size": 5.0,
-    "local_disk": None,
     "max_local_disk_size": 0.0,
     "pre_caching_hash_algorithm": "builtin",
-    "remote_url": None,
-    "remote_storage_plugins": None,
-    "enable_pd": False,
-    "enable_p2p": False,
-    "enable_controller": False,
-    "extra_config": None,
 }
 _KNOWN = {"vllm": "0.32", "lmcache": "0.5"}
 _IN_PROCESS = re.compile(r"LMCache(?!MP)")
+_RANKS = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size")
+_FORMS = {"kv_connector": r"\w*Connector\w*", "kv_role": r"kv_\w+"}
+_EXTRA = "kv_connector_extra_config"
+# vLLM takes 80m or 64G in JSON for a number, decimal in small letters and binary in capitals; not within quotes
+_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|\b(\d+(?:\.\d+)?)([kKmMgGtT])\b')
+_Files: TypeAlias = tuple[Sequence[str], Sequence[Unseen]]  # lmcache.yaml by name; which of it was not given
 
 
 @dataclass(frozen=True)
@@ -44,26 +44,63 @@ class Facts:
     mounts: str = ""
 
 
-@dataclass
 class Setup:
-    """A server (None: settings alone were given) with LMCache's settings in force.
+    """A server with LMCache's settings in force; without a source, an empty one: settings alone were given.
 
     ``connector``: the value of ``--kv-transfer-config``, as far as it can be read; ``connector_error``: why no further.
     ``unseen``: where more settings may stand.
     """
 
-    server: Process | None
-    settings: dict[str, Value]
-    environment: Mapping[str, Value]
-    in_file: dict[str, Value]
-    in_environment: dict[str, Value]
-    connector: dict[str, Any] | None = None
-    connector_at: Value | None = None
-    connector_error: str | None = None
-    quoted: bool = False
-    unseen: list[Unseen] = field(default_factory=list)
-    versions: Mapping[str, Value] = field(default_factory=dict)
-    facts: Facts = field(default_factory=Facts)
+    def __init__(
+        self, server: Process, environment: Mapping[str, Value], files: _Files, given: Given, facts: Facts
+    ) -> None:
+        names, unseen = files
+        self.server, self.environment, self.facts = server, environment, facts
+        self.unseen = [*server.environment_unseen, *unseen]
+        self.versions = {**given.versions, **server.versions}
+        self.in_file = {key: value for name in names for key, value in given.files[name].items()}
+        self.in_environment = {}
+        for name, value in environment.items():
+            setting = name.removeprefix("LMCACHE_")
+            if setting != name and setting not in known.other_variables() and not setting.startswith("EC_"):
+                self.in_environment[setting.lower()] = value
+        self.settings = {**self.in_file, **self.in_environment}
+        self.connector: dict[str, Any] | None = _shortcut(server.options) or None
+        self.connector_at = self.option("kv-transfer-config")
+        self.connector_error: str | None = None
+        self.quoted = False
+        if self.connector_at:
+            self._connect(self.connector_at)
+
+    def _connect(self, option: Value) -> None:
+        text, shortcut, self.connector = unquoted(str(option.value)), self.connector, None
+        self.quoted = text.startswith("{") and text != str(option.value).strip()
+        try:
+            config = read_json(_NUMBER.sub(_written_out, text))
+        except ValueError as error:
+            self.connector_error = str(error).split(":", maxsplit=1)[0] if option.literal else ""
+            # name and role out of what is no JSON, so that one fault does not hide another
+            found = {name: re.search(rf"{name}['\"]?\s*[:=]\s*['\"]?({form})", text) for name, form in _FORMS.items()}
+            config = {name: match[1] for name, match in found.items() if match}
+        if not isinstance(config, dict):
+            self.connector_error = "not an object" if option.literal else ""
+            return
+        if not (option.literal or config.get("kv_connector")) or "$" in str(config.get("kv_connector")):
+            self.connector_error = ""
+            return
+        size = self.option("kv-offloading-size")
+        if size and shortcut:  # fills in connector, role and size
+            config |= shortcut
+            config[_EXTRA] = {**extra_of(config), "cpu_bytes_to_use": f"{size.value} GiB"}
+        self.connector = config
+        for connector in self.connectors:
+            for key, value in extra_of(connector).items():
+                if key.startswith("lmcache.") and not key.startswith("lmcache.mp."):
+                    self.settings[key.removeprefix("lmcache.")] = Value(value, option.source, option.line)
+
+    @property
+    def alone(self) -> bool:
+        return not self.server.source
 
     @property
     def has_settings(self) -> bool:
@@ -90,8 +127,7 @@ class Setup:
     @property
     def extra(self) -> dict[str, Any]:
         """``kv_connector_extra_config``."""
-        extra = (self.connector or {}).get("kv_connector_extra_config")
-        return extra if isinstance(extra, dict) else {}
+        return extra_of(self.connector or {})
 
     @property
     def in_process(self) -> bool:
@@ -101,14 +137,12 @@ class Setup:
     @property
     def workers(self) -> int:
         """Ranks on one node, each with an LMCache of its own; 1 where that can't be seen."""
-        server = self.server
-        if server is None:
-            return 1
-        sizes = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size")
-        total = 1
-        for name in sizes:
-            total *= max(1, server.number(name) or 1)
-        return max(1, total // max(1, server.number("nnodes") or 1))
+        total = prod(self.server.number(name) or 1 for name in _RANKS)
+        return max(1, total // (self.server.number("nnodes") or 1))
+
+    def option(self, name: str) -> Value | None:
+        """An option of the server's command."""
+        return self.server.options.get(name)
 
     def knows(self, package: str) -> bool:
         """Is the version that is seen, if any, the one whose names stand in the tables?"""
@@ -129,115 +163,49 @@ class Setup:
         return self.settings[name].literal if name in self.settings else not self.unseen
 
 
+def _written_out(number: re.Match[str]) -> str:
+    if not number[1]:
+        return number[0]
+    base = 1000 if number[2].islower() else 1024
+    return str(int(float(number[1]) * base ** (1 + "kmgt".index(number[2].lower()))))
+
+
+def extra_of(connector: Mapping[str, Any]) -> dict[str, Any]:
+    """A connector's ``kv_connector_extra_config``; empty where it has none."""
+    extra = connector.get(_EXTRA)
+    return extra if isinstance(extra, dict) else {}
+
+
 def setups(given: Given, facts: Facts) -> Iterator[Setup]:
     """One for each server, and for each lmcache.yaml that none of them reads; one for variables alone."""
     used: set[str] = set()
     for server in given.servers:
         outside = {} if server.container else given.environment
         environment = {**outside, **server.not_exported, **server.environment}
-        names = _files_of(environment, given)
-        used |= set(names)
-        setup = _setup(server, environment, given, names, facts)
-        setup.unseen = [*server.environment_unseen, *_file_unseen(environment, names, given)]
-        setup.versions = {**given.versions, **server.versions}
-        _connect(setup, server)
-        yield setup
-    alone = [[name] for name in given.files if name not in used]
-    if not given.servers and not given.files and given.environment:
-        alone = [[]]
-    for names in alone:
-        outside = {} if given.servers else given.environment
-        setup = _setup(None, outside, given, names, facts)
-        setup.unseen = _file_unseen(outside, names, given)
-        yield setup
+        files = _files(environment, given)
+        used |= set(files[0])
+        yield Setup(server, environment, files, given, facts)
+    environment = {} if given.servers else given.environment
+    left: list[_Files] = [([name], []) for name in given.files if name not in used]
+    for files in left or ([_files(environment, given)] if environment and not given.files else []):
+        yield Setup(Process("", 0), environment, files, given, facts)
 
 
-def _setup(
-    server: Process | None, environment: Mapping[str, Value], given: Given, names: list[str], facts: Facts
-) -> Setup:
-    in_file = {key: value for name in names for key, value in given.files[name].items()}
-    in_environment = _settings_of(environment)
-    return Setup(server, {**in_file, **in_environment}, environment, in_file, in_environment, facts=facts)
+def _files(environment: Mapping[str, Value], given: Given) -> _Files:
+    """The lmcache.yaml that a server is told of, the only one where that can't be seen; or what was not given."""
+    named, files = environment.get("LMCACHE_CONFIG_FILE"), list(given.files)
+    found = [name for name in files if named and last_part(name) == last_part(str(named.value))]
+    if found or len(files) == 1:
+        return found[:1] or files, []
+    if named:
+        return [], [Unseen("settings_file", str(named.value), named.source, named.line)]
+    return [], [Unseen("which_file", ", ".join(files), files[0], 1)] if files else []
 
 
-def _files_of(environment: Mapping[str, Value], given: Given) -> list[str]:
-    """The lmcache.yaml that a server is told of; the only one where that can't be seen."""
-    named = environment.get("LMCACHE_CONFIG_FILE")
-    last = last_part(str(named.value)) if named else ""
-    found = [name for name in given.files if last_part(name) == last]
-    return found[:1] or (list(given.files) if len(given.files) == 1 else [])
-
-
-def _file_unseen(environment: Mapping[str, Value], names: list[str], given: Given) -> list[Unseen]:
-    named = environment.get("LMCACHE_CONFIG_FILE")
-    if names or (named is None and not given.files):
-        return []
-    if named is None:
-        return [Unseen("which_file", ", ".join(given.files), next(iter(given.files)), 1)]
-    return [Unseen("settings_file", str(named.value), named.source, named.line)]
-
-
-def _settings_of(environment: Mapping[str, Value]) -> dict[str, Value]:
-    """LMCache's settings among variables, by their lower-case names; not its other variables."""
-    settings = {}
-    for name, value in environment.items():
-        setting = name.removeprefix("LMCACHE_")
-        if setting != name and setting not in known.other_variables() and not setting.startswith("EC_"):
-            settings[setting.lower()] = value
-    return settings
-
-
-def _connect(setup: Setup, server: Process) -> None:
-    option = server.options.get("kv-transfer-config")
-    if option is None:
-        setup.connector = _shortcut(server)
-        return
-    setup.connector_at = option
-    text = str(option.value)
-    setup.quoted = unquoted(text).startswith("{") and unquoted(text) != text.strip()
-    text = unquoted(text)
-    try:
-        config = read_json(text)
-    except ValueError as error:
-        setup.connector_error = str(error).split(":", maxsplit=1)[0] if option.literal else ""
-        config = _readable(text)
-    if not isinstance(config, dict):
-        setup.connector_error = "not an object" if option.literal else ""
-        return
-    if not (option.literal or config.get("kv_connector")) or "$" in str(config.get("kv_connector")):
-        setup.connector_error = ""
-        return
-    setup.connector = _with_size(config, server)
-    for connector in setup.connectors:
-        extra = connector.get("kv_connector_extra_config")
-        for key, value in extra.items() if isinstance(extra, dict) else ():
-            if key.startswith("lmcache.") and not key.startswith("lmcache.mp."):
-                setup.settings[key.removeprefix("lmcache.")] = Value(value, option.source, option.line)
-
-
-def _shortcut(server: Process) -> dict[str, Any] | None:
+def _shortcut(options: Mapping[str, Value]) -> dict[str, Any]:
     """What ``--kv-offloading-size``, or Dynamo's ``--connector``, stands for."""
-    backend, dynamo = server.options.get("kv-offloading-backend"), server.options.get("connector")
-    name = ""
-    if "kv-offloading-size" in server.options:
-        name = "LMCacheMPConnector" if backend and backend.value == "lmcache" else "OffloadingConnector"
-    elif dynamo and dynamo.value == "lmcache":
-        name = "LMCacheConnectorV1"
-    return {"kv_connector": name, "kv_role": "kv_both", "shortcut": True} if name else None
-
-
-def _with_size(config: dict[str, Any], server: Process) -> dict[str, Any]:
-    """``--kv-offloading-size`` beside ``--kv-transfer-config`` fills in connector, role and size."""
-    named, size = _shortcut(server), server.options.get("kv-offloading-size")
-    if named is None or size is None:
-        return config
-    extra = config.get("kv_connector_extra_config")
-    sized = {**(extra if isinstance(extra, dict) else {}), "cpu_bytes_to_use": f"{size.value} GiB"}
-    return {**config, "kv_connector": named["kv_connector"], "kv_role": "kv_both", "kv_connector_extra_config": sized}
-
-
-def _readable(text: str) -> dict[str, str]:
-    """Name and role out of what is no JSON, so that one fault does not hide another."""
-    connector = re.search(r"kv_connector['\"]?\s*[:=]\s*['\"]?(\w*Connector\w*)", text)
-    role = re.search(r"kv_role['\"]?\s*[:=]\s*['\"]?(kv_\w+)", text)
-    return {name: match[1] for name, match in (("kv_connector", connector), ("kv_role", role)) if match}
+    said = {name: options[name].value for name in ("kv-offloading-backend", "connector") if name in options}
+    name = "LMCacheConnectorV1" if said.get("connector") == "lmcache" else ""
+    if "kv-offloading-size" in options:
+        name = "LMCacheMPConnector" if said.get("kv-offloading-backend") == "lmcache" else "OffloadingConnector"
+    return {"kv_connector": name, "kv_role": "kv_both"} if name else {}

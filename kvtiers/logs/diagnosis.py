@@ -1,6 +1,5 @@
 """From what a log said to what is wrong: problems, most telling first, or what went well."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -11,25 +10,11 @@ from kvtiers.logs.findings.misses import misses
 from kvtiers.logs.requests import Kind
 from kvtiers.logs.scan import OTHERS
 from kvtiers.logs.state import Log
-from kvtiers.logs.warnings import WARNINGS
-from kvtiers.words import LANGUAGES, text
+from kvtiers.words import LANGUAGES
 
 _LITTLE = 1.5
 _FEW = 0.05
 _ENOUGH_REQUESTS = 20
-
-
-@dataclass(frozen=True)
-class TokenRates:
-    """Medians in tokens per second, None where the log does not show them. ``ceiling``: load over prefill."""
-
-    prefill: float | None
-    load: float | None
-
-    @property
-    def ceiling(self) -> float | None:
-        """How much faster a token is loaded than computed: no reuse can gain more."""
-        return self.load / self.prefill if self.load and self.prefill else None
 
 
 @dataclass(frozen=True)
@@ -42,8 +27,6 @@ class Diagnosis:
     log: Log
     conclusion: Conclusion
     problems: tuple[Conclusion, ...]
-    rates: TokenRates
-    cut_off: bool = False
 
     @property
     def exit_status(self) -> int:
@@ -65,15 +48,13 @@ class Diagnosis:
         return tuple(name for name, is_seen in seen.items() if not is_seen)
 
 
-def conclude(log: Log, cut_off: bool = False) -> Diagnosis:
+def conclude(log: Log) -> Diagnosis:
     """Judge a log: its latest start, and whatever failed in it."""
-    measured = (log.prefill_rates, log.load_rates)
-    rates = TokenRates(*(median(each) if each and not log.mixed else None for each in measured))
     system = _other_system(log)
     if system:
-        return Diagnosis(log, Conclusion("not_ours", {**OTHERS[system]}), (), rates, cut_off)
+        return Diagnosis(log, Conclusion("not_ours", {**OTHERS[system]}), ())
     problems = (*failures(log), *misses(log))
-    return Diagnosis(log, problems[0] if problems else _quiet(log, rates), problems, rates, cut_off)
+    return Diagnosis(log, problems[0] if problems else _quiet(log), problems)
 
 
 def _other_system(log: Log) -> str:
@@ -89,9 +70,9 @@ def _other_system(log: Log) -> str:
     return ""
 
 
-def _quiet(log: Log, rates: TokenRates) -> Conclusion:
+def _quiet(log: Log) -> Conclusion:
     """What the latest start shows; where earlier ones failed, that too."""
-    good = _good(log, rates)
+    good = _good(log)
     failed = failed_before(log)
     cause = failed[-1].cause if failed else None
     if not cause:
@@ -100,10 +81,10 @@ def _quiet(log: Log, rates: TokenRates) -> Conclusion:
     return Conclusion("recovered", {"starts": len(failed), "line": cause.said, "now": now})
 
 
-def _good(log: Log, rates: TokenRates) -> Conclusion:
+def _good(log: Log) -> Conclusion:
     start = log.start
     if start.tokens["loaded"] + start.tokens["mp_loaded"]:
-        return _loaded(log, rates)
+        return _loaded(log)
     if start.kinds[Kind.ENGINE_HIT]:
         return Conclusion("engine_only", {"requests": start.kinds[Kind.ENGINE_HIT], "held": start.tokens["computed"]})
     asked = start.requests - start.kinds[Kind.UNPROVEN] + start.tokens["mp_lookups"]
@@ -112,7 +93,7 @@ def _good(log: Log, rates: TokenRates) -> Conclusion:
     return _without_requests(log)
 
 
-def _loaded(log: Log, rates: TokenRates) -> Conclusion:
+def _loaded(log: Log) -> Conclusion:
     start, tokens = log.start, log.start.tokens
     loaded = tokens["loaded"] + tokens["mp_loaded"]
     lacked = tokens["total"] - tokens["computed"] + tokens["mp_loaded"] + tokens["mp_stored"]
@@ -121,10 +102,10 @@ def _loaded(log: Log, rates: TokenRates) -> Conclusion:
     values: dict[str, Any] = {"requests": start.tier_hits, "tokens": loaded, "share": share, "asked": start.requests}
     if share < _FEW and start.requests + tokens["mp_stores"] >= _ENOUGH_REQUESTS:
         return Conclusion("few_hits", values)
-    gain = _typical_gain(log, rates)
-    if gain is None or rates.ceiling is None or not start.tier_hits:
+    gain = _typical_gain(log)
+    if gain is None or log.ceiling is None or not start.tier_hits:
         return Conclusion("works_unmeasured", values)
-    return Conclusion("little_gain" if gain < _LITTLE else "works", values | {"gain": gain, "ceiling": rates.ceiling})
+    return Conclusion("little_gain" if gain < _LITTLE else "works", values | {"gain": gain, "ceiling": log.ceiling})
 
 
 def _without_requests(log: Log) -> Conclusion:
@@ -139,26 +120,14 @@ def _without_requests(log: Log) -> Conclusion:
     return Conclusion("ask_the_server" if log.start.connector.startswith("LMCacheMP") else "no_requests")
 
 
-def _typical_gain(log: Log, rates: TokenRates) -> float | None:
+def _typical_gain(log: Log) -> float | None:
     """Of the last tier hits, the median of computed whole over loaded and the rest computed."""
-    if not rates.prefill:
+    prefill = log.prefill_tokens_per_s
+    if not prefill:
         return None
     gains = [
-        (request.total / rates.prefill)
-        / (request.retrieve_s + (request.total - request.computed - request.retrieved) / rates.prefill)
+        (request.total / prefill)
+        / (request.retrieve_s + (request.total - request.computed - request.retrieved) / prefill)
         for request in log.tier_hits
     ]
     return median(gains) if gains else None
-
-
-def explained(log: Log, names: Sequence[str], language: str) -> list[dict[str, Any]]:
-    """Warnings with how often, the first line, and for known ones what they mean."""
-    return [
-        {
-            "id": name,
-            "times": log.warnings[name],
-            "first": log.samples[name].line[:400],
-            "meaning": text(f"warning.{name}.meaning", language, {}) if name in WARNINGS else None,
-        }
-        for name in names
-    ]

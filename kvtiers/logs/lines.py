@@ -4,60 +4,53 @@ Source: format strings of LMCache 0.5.6 (vllm_v1_adapter.py, cache_engine.py) an
 0.3. LMCache colours its lines in files too. Its "GB" are 1024³ bytes.
 """
 
+import ast
 import re
-from typing import NamedTuple
+import warnings
+from functools import lru_cache
+from types import NoneType
+from typing import Any, NamedTuple
+
+from kvtiers.logs.requests import Request
 
 # Raw, or as JSON, Python, syslog and terminals write the escape character.
 _ANSI = re.compile(r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033|#033|\^\[)\[[0-9;]*m")
 # Before 0.3.7 there was no "computed" field; need to load could then be negative, a block held more than was hit.
-LOOKUP = (
+LOOKUP = re.compile(
     r"Reqid: (?P<request>[^\s,]+), Total tokens (?P<total>\d{1,12}), "
     r"(?:Inference Engine computed tokens: (?P<computed>\d{1,12}), )?"
     r"LMCache hit tokens: (?P<hit>\d{1,12}), (?:but )?need to load: (?P<load>-?\d{1,12})(?P<skipped> < min_retrieve)?"
 )
+# MP mode's engine, which does not say how long the request is.
+RESUMED = re.compile(
+    r"<resume-load> req=(?P<request>\S+) apc=(?P<computed>\d{1,12}) lmcache=(?P<hit>\d{1,12}) load=(?P<load>\d{1,12})"
+)
 # The worker's transfers: what was copied out of the engine, whether or not a tier kept it, and the load that really
 # happened. Before them stands for which request, in versions that say it.
-_COST = r"(?:.{0,60}?size: (?P<%s_gib>\d{1,9}(?:\.\d+)?) [gG][bB], cost (?P<%s_ms>\d{1,12}(?:\.\d+)?) ms)?"
-STORED = r"Stored (?P<stored>\d{1,12}) out of total \d+ tokens\." + _COST % ("stored", "stored")
-RETRIEVED = (
-    r"Retrieved (?P<retrieved>\d{1,12}) out of (?P<required>\d{1,12}) (?:required tokens|out of total)"
-    + _COST % ("retrieved", "retrieved")
+_COST = r"(?:.{0,60}?size: (?P<gib>\d{1,9}(?:\.\d+)?) [gG][bB], cost (?P<ms>\d{1,12}(?:\.\d+)?) ms)?"
+STORED = re.compile(r"Stored (?P<tokens>\d{1,12}) out of total (?P<of>\d{1,12}) tokens\." + _COST)
+RETRIEVED = re.compile(
+    r"Retrieved (?P<tokens>\d{1,12}) out of (?P<of>\d{1,12}) (?:required tokens|out of total)" + _COST
 )
-_LOOKUP, _STORED, _RETRIEVED = map(re.compile, (LOOKUP, STORED, RETRIEVED))
+_STAMP = re.compile(r"(\d\d):(\d\d):(\d\d),(\d{3})\] LMCache ")
 _MOVED_FOR = re.compile(r"\[req_id=([^\]\s]*)\] \w+ ")
 _LONGEST_ID = 300
+SETTINGS = (
+    *("chunk_size", "local_cpu", "max_local_cpu_size", "local_disk", "max_local_disk_size"),
+    *("remote_url", "remote_storage_plugins", "pre_caching_hash_algorithm"),
+)
+"""LMCache's settings that a reader is shown."""
 
 
-class Lookup(NamedTuple):
-    """LMCache's plan for one request, in tokens.
+class Moved(NamedTuple):
+    """KV that LMCache moved for one request: ``tokens`` of it, ``of`` as many, in ``cost_s`` seconds.
 
-    ``computed`` is what the engine already *holds* in its own prefix cache (vLLM's num_computed_tokens), not what it
-    recomputed. ``skipped``: too little to be worth a load.
-    """
-
-    request_id: str
-    total: int
-    computed: int
-    hit: int
-    need_to_load: int
-    skipped: bool
-    printed: str
-
-    @property
-    def line(self) -> str:
-        return strip_ansi(self.printed).strip()
-
-
-class Transfer(NamedTuple):
-    """KV that LMCache moved for one request: ``tokens`` of it in ``cost_s`` seconds.
-
-    ``request_id``: empty in lines of versions that do not say it. ``required``: tokens a load was asked
-    for. ``gib`` and ``cost_s``: 0 where not said.
+    ``request_id``: empty in lines of versions that do not say it. ``gib`` and ``cost_s``: 0 where not said.
     """
 
     request_id: str
     tokens: int
-    required: int
+    of: int
     gib: float
     cost_s: float
 
@@ -67,49 +60,68 @@ def strip_ansi(line: str) -> str:
     return _ANSI.sub("", line)
 
 
-def parse_lookup(line: str) -> Lookup | None:
+def parse_lookup(line: str) -> Request | None:
     """The ``Reqid: …`` line; a request below LMCache's ``min_retrieve`` loads nothing, whatever the line says."""
-    match = _LOOKUP.search(line)
-    return Lookup(*lookup_values(match), line) if match else None
+    match = LOOKUP.search(line)
+    return request_of(match) if match else None
 
 
-def parse_retrieved(line: str) -> Transfer | None:
+def parse_retrieved(line: str) -> Moved | None:
     """The worker's ``Retrieved … out of … required tokens``: the load that really happened."""
-    match = _RETRIEVED.search(line)
-    return Transfer(*retrieved_values(match)) if match else None
+    match = RETRIEVED.search(line)
+    return moved_of(match) if match else None
 
 
-def parse_stored(line: str) -> Transfer | None:
+def parse_stored(line: str) -> Moved | None:
     """``Stored … out of total … tokens``: copied out of the engine. Printed whether or not a tier kept it."""
-    match = _STORED.search(line)
-    return Transfer(*stored_values(match)) if match else None
+    match = STORED.search(line)
+    return moved_of(match) if match else None
 
 
-def lookup_values(match: re.Match[str]) -> tuple[str, int, int, int, int, bool]:
-    """Of a match of LOOKUP, the fields of a ``Lookup`` but for the line."""
-    request, total, said, hit_text, load_text, skipped = match.group(
-        "request", "total", "computed", "hit", "load", "skipped"
-    )
-    hit, load = int(hit_text), int(load_text)
-    computed = hit - load if said is None else int(said)
-    return request, int(total), computed, hit, 0 if skipped or load < 0 else load, skipped is not None
+def time_of(line: str) -> float:
+    """Time of day in seconds, from LMCache's own stamp; -1 where there is none."""
+    stamp = _STAMP.search(line)
+    if not stamp:
+        return -1.0
+    hours, minutes, seconds, thousandths = map(int, stamp.groups())
+    return hours * 3600 + minutes * 60 + seconds + thousandths / 1000
 
 
-def retrieved_values(match: re.Match[str]) -> tuple[str, int, int, float, float]:
-    """Of a match of RETRIEVED, the fields of a ``Transfer``."""
-    tokens, required, gib, ms = match.group("retrieved", "required", "retrieved_gib", "retrieved_ms")
-    return _moved_for(match, "retrieved"), int(tokens), int(required), float(gib or 0), float(ms or 0) / 1000
+def request_of(match: re.Match[str]) -> Request:
+    """What a match of LOOKUP or RESUMED says that LMCache plans for a request."""
+    said = match.groupdict()
+    hit, load, skipped = int(said["hit"]), int(said["load"]), bool(said.get("skipped"))
+    computed = hit - load if said["computed"] is None else int(said["computed"])
+    loads = 0 if skipped else max(load, 0)
+    total = int(said.get("total") or 0)
+    return Request(said["request"], total, computed, hit, loads, skipped, time_of(match.string))
 
 
-def stored_values(match: re.Match[str]) -> tuple[str, int, int, float, float]:
-    """Of a match of STORED, the fields of a ``Transfer``."""
-    tokens, gib, ms = match.group("stored", "stored_gib", "stored_ms")
-    return _moved_for(match, "stored"), int(tokens), 0, float(gib or 0), float(ms or 0) / 1000
-
-
-def _moved_for(match: re.Match[str], tokens: str) -> str:
-    """The id in ``[req_id=…] `` right before the verb; empty where none stands there."""
-    text, at = match.string, match.start(tokens)
+def moved_of(match: re.Match[str]) -> Moved:
+    """What a match of STORED or RETRIEVED says, and for whom: ``[req_id=…] `` right before the verb."""
+    tokens, of, gib, ms = match.groups()
+    text, at = match.string, match.start("tokens")
     start = text.rfind("[req_id=", max(at - _LONGEST_ID, 0), at)
     said = _MOVED_FOR.fullmatch(text, start, at) if start >= 0 else None
-    return said[1] if said else ""
+    return Moved(said[1] if said else "", int(tokens), int(of), float(gib or 0), float(ms or 0) / 1000)
+
+
+@lru_cache(16)
+def settings_of(text: str) -> dict[str, Any]:
+    """LMCache prints its settings as a Python dict; ``inf`` is no literal. Sizes of old versions carry a unit."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a damaged line is not ours to be warned of
+            printed = ast.literal_eval(re.sub(r"(?<=: )inf\b", "None", text))
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return {}
+    if not isinstance(printed, dict):
+        return {}
+    return {name: printed[name] for name in SETTINGS if name in printed and _is_setting(name, printed[name])}
+
+
+def _is_setting(name: str, value: Any) -> bool:
+    """Is it of a kind that LMCache prints? A damaged line may hold any literal."""
+    if name == "chunk_size":
+        return isinstance(value, int)
+    return all(isinstance(one, (str, int, float, NoneType)) for one in (value if isinstance(value, list) else [value]))

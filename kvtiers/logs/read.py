@@ -8,22 +8,15 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from kvtiers.errors import KvtiersError
-from kvtiers.logs.blocks import LogBlocks
-from kvtiers.logs.requests import Request
+from kvtiers.logs.blocks import blocks_of
+from kvtiers.logs.lines import Moved
 from kvtiers.logs.scan import Event, events_of
 from kvtiers.logs.state import Log
 from kvtiers.logs.warnings import Trouble
 
-# Events that say one thing of the latest start, and the field it goes to.
-_OF_A_START = {
-    "ready": "ready",
-    "stopping": "stopping",
-    "no_config_file": "no_config_file",
-    "settings": "settings",
-    "disk": "disk_path",
-    "pool": "pool_tokens",
-    "architecture": "architecture",
-}
+# Events that say one thing of the latest start: fields of it, and sets to which they add.
+_OF_A_START = ("ready", "stopping", "no_config_file", "settings", "disk_path", "pool_tokens", "architecture")
+_ADDED_TO_A_START = ("backends", "none_hashes")
 _SAID_AT_A_STOP = ("engine_dead", "python_died", "proc_died", "answered_500")
 # What processes say on their way out, of themselves and of each other.
 _OF_A_STOP = re.compile(
@@ -33,7 +26,7 @@ _OF_A_STOP = re.compile(
 _ROLES = ("APIServer", "EngineCore")  # of each a server has one
 
 
-def read_log_file(path: Path, keep: int = 1000) -> tuple[Log, bool]:
+def read_log_file(path: Path, keep: int = 1000) -> Log:
     """A file or a pipe; as ``read_log``."""
     try:
         with path.open("rb") as stream:
@@ -44,10 +37,10 @@ def read_log_file(path: Path, keep: int = 1000) -> tuple[Log, bool]:
 
 def read_log_text(text: str, keep: int = 1000) -> Log:
     """A pasted log; as ``read_log``."""
-    return read_log(io.BytesIO(text.encode("utf-8", "replace") or b"\n"), "the text", keep)[0]
+    return read_log(io.BytesIO(text.encode("utf-8", "replace") or b"\n"), "the text", keep)
 
 
-def read_log(stream: BinaryIO, name: str, keep: int = 1000) -> tuple[Log, bool]:
+def read_log(stream: BinaryIO, name: str, keep: int = 1000) -> Log:
     """The whole log.
 
     Args:
@@ -55,31 +48,37 @@ def read_log(stream: BinaryIO, name: str, keep: int = 1000) -> tuple[Log, bool]:
         name: what to call it in messages.
         keep: how many of the last requests to keep in detail.
 
-    Returns:
-        the log, and whether its gzip file was cut off.
-
     Raises:
         KvtiersError: empty, binary, or without a line of vLLM or LMCache.
     """
     reader = LogReader(keep)
-    blocks = LogBlocks(stream, name)
-    for block in blocks:
+    for block in blocks_of(stream, name, reader.log):
         reader.take(events_of(block))
-    reader.log.not_read += blocks.overlong
-    return reader.finish(name), blocks.cut_off
+    reader.log.flush()
+    if not reader.events:
+        raise KvtiersError(f"{name} holds no line of vLLM or LMCache that says anything about KV")
+    return reader.log
 
 
 class LogReader:
     """Takes events, in order, into ``log``."""
 
     def __init__(self, keep: int) -> None:
-        self.log = Log(keep)
-        self._events = 0
+        self.log = log = Log(keep)
+        self.events = 0
         self._latest: dict[str, str] = {}
         self._seen: dict[str, set[str]] = {}
         self._process = self._role = ""  # whose line it is, where it says so
         own = {name.removeprefix("_on_"): getattr(self, name) for name in dir(self) if name.startswith("_on_")}
-        self._take = own | {name: partial(self._note, field) for name, field in _OF_A_START.items()}
+        self._take = own | {
+            **{name: partial(self._note, name) for name in _OF_A_START},
+            **{name: partial(self._add, name) for name in _ADDED_TO_A_START},
+            "lookup": log.request,
+            "installed": log.installed.update,
+            "metric": log.metrics.take,
+            "transfers": log.metrics.take_logged,
+            "mp_unregistered": log.registered.discard,
+        }
 
     def take(self, events: Iterable[Event]) -> None:
         take = self._take
@@ -88,25 +87,17 @@ class LogReader:
                 container, self._role, pid = values
                 self._process = f"{container} {self._role} {pid}".strip()
                 continue
-            self._events += 1
+            self.events += 1
             take[name](*values)
             if self._process:
                 self._note_process(self._process, self._role)
                 self._process = self._role = ""
 
-    def finish(self, name: str) -> Log:
-        """The log, every request judged.
-
-        Raises:
-            KvtiersError: when nothing in it was said by vLLM or LMCache.
-        """
-        self.log.flush()
-        if not self._events:
-            raise KvtiersError(f"{name} holds no line of vLLM or LMCache that says anything about KV")
-        return self.log
-
     def _note(self, field: str, value: Any = True) -> None:
         setattr(self.log.start, field, value)
+
+    def _add(self, field: str, value: str) -> None:
+        getattr(self.log.start, field).add(value)
 
     def _note_process(self, process: str, role: str) -> None:
         """One that speaks again after another of its role: two servers write into one log."""
@@ -117,32 +108,29 @@ class LogReader:
             seen.add(process)
             self._latest[role] = process
 
-    def _on_lookup(self, *values: Any) -> None:
-        self.log.request(Request(*values))
-
-    def _on_looked_up_not_read(self) -> None:
+    def _on_lookup_not_read(self) -> None:
         self.log.not_read += 1
 
-    def _on_stored(self, at_s: float, request_id: str, tokens: int, gib: float) -> None:
+    def _on_stored(self, at_s: float, moved: Moved) -> None:
         log = self.log
-        log.stored_gib += gib
-        request = log.pending(request_id)
+        log.stored_gib += moved.gib
+        request = log.pending(moved.request_id)
         if request is None:
             return
-        request.stored += tokens
+        request.stored += moved.tokens
         if request.at_s >= 0 and not request.prefill_s:
             request.prefill_s = max(at_s - request.at_s, 0.0)
         log.stored(request.total)
 
-    def _on_retrieved(self, request_id: str, tokens: int, required: int, gib: float, cost_s: float) -> None:
+    def _on_retrieved(self, moved: Moved) -> None:
         log = self.log
-        log.retrieved_gib += gib
-        log.retrieve_s += cost_s
-        request = log.pending(request_id)
+        log.retrieved_gib += moved.gib
+        log.retrieve_s += moved.cost_s
+        request = log.pending(moved.request_id)
         if request is not None:
-            request.retrieved += tokens
-            request.required += required
-            request.retrieve_s += cost_s
+            request.retrieved += moved.tokens
+            request.required += moved.of
+            request.retrieve_s += moved.cost_s
 
     def _on_mp_stored(self, tokens: int) -> None:
         """MP mode's server: tokens, no request."""
@@ -161,9 +149,6 @@ class LogReader:
         log.registered.add(instance)
         log.registered_most = max(log.registered_most, len(log.registered))
         log.reaped = False
-
-    def _on_mp_unregistered(self, instance: str) -> None:
-        self.log.registered.discard(instance)
 
     def _on_mp_workers(self, slots: int) -> None:
         """A server makes its pool as it starts."""
@@ -224,30 +209,15 @@ class LogReader:
                 self.log.mixed.update((f"{name} {known}", f"{name} {said}"))
         start.lmcache, start.vllm = lmcache, start.vllm or vllm
 
-    def _on_installed(self, versions: dict[str, str]) -> None:
-        self.log.installed |= versions
-
     def _on_connector(self, name: str) -> None:
         if name not in self.log.start.connectors:
             self.log.start.connectors.append(name)
-
-    def _on_backend(self, name: str) -> None:
-        self.log.start.backends.add(name)
-
-    def _on_none_hash(self, hash_: str) -> None:
-        self.log.start.none_hashes.add(hash_)
 
     def _on_rates(self, own: float, external: float | None) -> None:
         start = self.log.start
         start.own_hit_rate = own
         if external is not None:
             start.external_hit_rate = external
-
-    def _on_transfers(self, values: str) -> None:
-        self.log.metrics.take_logged(values)
-
-    def _on_metric(self, name: str, labels: str, value: float) -> None:
-        self.log.metrics.take(name, labels, value)
 
     def _on_other_system(self, system: str) -> None:
         self.log.other_systems[system] += 1

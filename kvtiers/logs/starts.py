@@ -7,9 +7,17 @@ from typing import Any
 from kvtiers.logs.requests import Kind
 from kvtiers.logs.warnings import Trouble
 
-_KEPT_ERRORS = 20
 # Connectors that this package judges; of several, as a MultiConnector loads them, the first of these is shown.
 _OURS = ("LMCache", "Offloading", "SimpleCPUOffload")
+# What LMCache prints where nothing is set that makes or sizes a tier.
+_DEFAULTS: dict[str, tuple[Any, ...]] = {
+    "chunk_size": (256,),
+    "local_cpu": (True,),
+    "max_local_cpu_size": (5.0, "5.0 GB"),
+    "local_disk": (None,),
+    "remote_url": (None,),
+    "remote_storage_plugins": (None, []),
+}
 # What only follows from an error said before.
 CONSEQUENCES = ("start_failed", "start_failed_elsewhere", "engine_dead", "engine_fatal", "proc_died", "answered_500")
 
@@ -52,6 +60,12 @@ class Start:
         return (ours or self.connectors or [""])[0]
 
     @property
+    def has_defaults(self) -> bool:
+        """Does LMCache say its settings, and none that makes or sizes a tier?"""
+        said = self.settings
+        return bool(said) and all(said.get(name, values[0]) in values for name, values in _DEFAULTS.items())
+
+    @property
     def requests(self) -> int:
         return sum(self.kinds.values())
 
@@ -85,8 +99,3 @@ class Start:
         causes = [error for error in self.errors if error.id not in CONSEQUENCES]
         named = [error for error in causes if error.exception or error.known]
         return next(iter(named or causes or self.errors), None)
-
-    def err(self, trouble: Trouble) -> None:
-        """Take an error down."""
-        if len(self.errors) < _KEPT_ERRORS:
-            self.errors.append(trouble)

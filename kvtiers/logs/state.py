@@ -3,6 +3,7 @@
 import re
 from collections import Counter, OrderedDict, deque
 from dataclasses import dataclass, field
+from statistics import median
 
 from kvtiers.logs.metrics import Metrics
 from kvtiers.logs.requests import Kind, Request
@@ -14,6 +15,7 @@ _PENDING = 2048
 _LENGTHS = 4096
 _RATES = 1024
 _STARTS = 64
+_ERRORS = 20
 
 
 @dataclass
@@ -45,6 +47,7 @@ class Log:
     server_lost_at_s: float | None = None  # an LMCache server, from its engine's side
     server_away_s: list[float] = field(default_factory=list)
     not_read: int = 0
+    cut_off: bool = False  # its gzip file ended early
     _pending: OrderedDict[str, Request] = field(default_factory=OrderedDict)
     _stored_lengths: OrderedDict[int, tuple[int, int]] = field(default_factory=OrderedDict)
 
@@ -57,6 +60,22 @@ class Log:
         if not self.starts:
             self.starts.append(Start())
         return self.starts[-1]
+
+    @property
+    def prefill_tokens_per_s(self) -> float | None:
+        """Of the last cold requests, the median; None where the log does not show it."""
+        return median(self.prefill_rates) if self.prefill_rates and not self.mixed else None
+
+    @property
+    def load_tokens_per_s(self) -> float | None:
+        """The same of the last loads."""
+        return median(self.load_rates) if self.load_rates and not self.mixed else None
+
+    @property
+    def ceiling(self) -> float | None:
+        """How much faster a token is loaded than computed: no reuse can gain more."""
+        load, prefill = self.load_tokens_per_s, self.prefill_tokens_per_s
+        return load / prefill if load and prefill else None
 
     def begin(self) -> None:
         """A server starts: whoever was waiting has been answered or never will be."""
@@ -119,8 +138,8 @@ class Log:
         """Count a warning; the first of its id is kept."""
         said, line, name = (_CREDENTIALS.sub(r"\1***@", text) for text in (trouble.said, trouble.line, trouble.id))
         trouble = trouble._replace(said=said, line=line, id=name)
-        if trouble.severe:
-            self.start.err(trouble)
+        if trouble.severe and len(self.start.errors) < _ERRORS:
+            self.start.errors.append(trouble)
         if name in self.warnings or len(self.warnings) < 200:
             self.warnings[name] += 1
             self.start.warnings[name] += 1

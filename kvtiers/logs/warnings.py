@@ -87,31 +87,27 @@ def read_warning(line: str) -> Trouble | None:
         return None
     severe = level in ("ERROR", "CRITICAL") or (not level and bool(exception))
     if known:
-        failed, failing = _FAILED_REQUEST.search(line), _FAILING.search(line)
-        return Trouble(
-            known,
-            line,
-            said.strip()[:_KEPT_CHARACTERS],
-            severe or not level or (level == "INFO" and "problem" in _TABLE[known]),
-            bool(exception),
-            failed["request"] if failed else "",
-            int(failing["requests"]) if failing else 0,
-        )
-    if not exception and (_IN_A_TRACEBACK.match(said) or not level or not (severe or "LMCache" in line or in_json)):
+        severe = severe or not level or (level == "INFO" and "problem" in _TABLE[known])
+    elif not exception and (_IN_A_TRACEBACK.match(said) or not level or not (severe or "LMCache" in line or in_json)):
         return None
+    failed, failing = (pattern.search(line) if known else None for pattern in (_FAILED_REQUEST, _FAILING))
     return Trouble(
-        UNKNOWN + _NUMBERS.sub("#", said)[:120], line, said[:_KEPT_CHARACTERS], severe, bool(exception), "", 0
+        known or UNKNOWN + _NUMBERS.sub("#", said)[:120],
+        line,
+        said.strip()[:_KEPT_CHARACTERS],
+        severe,
+        bool(exception),
+        failed["request"] if failed else "",
+        int(failing["requests"]) if failing else 0,
     )
 
 
 def _level(line: str) -> str:
     """The level that the line gives itself; empty where it gives none, as Python's own lines do."""
-    match = _LEVEL_FIELD.search(line)
-    if match:
+    if match := _LEVEL_FIELD.search(line):
         level = match[1].upper()
         return {"WARN": "WARNING", "FATAL": "CRITICAL"}.get(level, level)
-    match = _LEVEL.search(line)
-    return match[0] if match else ""
+    return match[0] if (match := _LEVEL.search(line)) else ""
 
 
 def _without_prefix(line: str) -> str:

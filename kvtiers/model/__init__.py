@@ -11,7 +11,7 @@ engine sets aside for it is a second question with its own answer (``vllm``).
 
 from kvtiers.model.config import parse_config, read_config
 from kvtiers.model.dtypes import KV_DTYPES, KvDtype
-from kvtiers.model.from_config import kv_spec, model_dtype
+from kvtiers.model.from_config import kv_spec
 from kvtiers.model.layers import LayerKind, LayerSpec, Part
 from kvtiers.model.spec import KvSpec
 from kvtiers.model.vllm import Reservation, VllmOptions, reserve
@@ -26,7 +26,6 @@ __all__ = [
     "Reservation",
     "VllmOptions",
     "kv_spec",
-    "model_dtype",
     "parse_config",
     "read_config",
     "reserve",

@@ -32,25 +32,19 @@ class LayerBuilder:
         for index, kinds in enumerate(plan.kinds):
             if index in cross:
                 specs.append(self._image_cross_attention(index))
-                continue
-            for kind in kinds:
-                specs.extend(self._layer(index, kind, plan))
-        if draft_layers:
-            specs.extend(self._draft(len(plan.kinds)))
-        return specs
+            else:
+                specs += [spec for kind in kinds for spec in self._layer(index, kind, plan)]
+        return specs + (self._draft(len(plan.kinds)) if draft_layers else [])
 
     def encoder_decoder(self) -> list[LayerSpec]:
         """Self-attention and cross-attention of each decoder layer; the encoder keeps nothing."""
         model = self._model
         layers, source = model.number("decoder_layers"), model.number("source_tokens")
-        specs: list[LayerSpec] = []
-        for index in range(layers):
-            parts, keys = self._heads()
-            keys = (model.key("decoder_layers"), *keys)
-            source_keys = (*keys, model.key("source_tokens"))
-            specs.append(LayerSpec(index, LayerKind.FULL, keys, token_parts=parts))
-            specs.append(LayerSpec(index, LayerKind.CROSS, source_keys, token_parts=parts, source_tokens=source))
-        return specs
+        parts, keys = self._heads()
+        keys = (model.key("decoder_layers"), *keys)
+        of_text = LayerSpec(0, LayerKind.FULL, keys, token_parts=parts)
+        of_source = LayerSpec(0, LayerKind.CROSS, (*keys, model.key("source_tokens")), parts, source_tokens=source)
+        return [replace(spec, index=index) for index in range(layers) for spec in (of_text, of_source)]
 
     def _layer(self, index: int, kind: LayerKind, plan: LayerPlan) -> list[LayerSpec]:
         model = self._model
@@ -68,7 +62,7 @@ class LayerBuilder:
 
     def _attention(self, index: int, keys: tuple[str, ...]) -> list[LayerSpec]:
         """Attention over everything: K and V, or a latent."""
-        if self._has_latent():
+        if self._model.optional("kv_lora_rank") is not None and not self._model.family.expands_latent:
             return self._latent(index, keys)
         parts, head_keys = self._heads("global_")
         return [LayerSpec(index, LayerKind.FULL, (*keys, *head_keys), token_parts=parts)]
@@ -106,9 +100,7 @@ class LayerBuilder:
         # Falcon ignores multi_query in its newer decoder; ChatGLM's flag only switches its group number off.
         if model.flag("multi_query") and not model.flag("new_decoder_architecture"):
             return 1, model.path("multi_query")
-        if model.flag("multi_query_attention") is False:
-            return heads, model.key("heads")
-        kv_heads = model.optional("kv_heads")
+        kv_heads = None if model.flag("multi_query_attention") is False else model.optional("kv_heads")
         if kv_heads is None:
             return heads, model.key("heads")
         if heads % kv_heads:
@@ -130,9 +122,6 @@ class LayerBuilder:
                 f"{model.key('heads')} ({heads})"
             )
         return hidden // heads, model.keys("hidden", "heads")
-
-    def _has_latent(self) -> bool:
-        return self._model.optional("kv_lora_rank") is not None and not self._model.family.expands_latent
 
     def _latent(self, index: int, keys: tuple[str, ...]) -> list[LayerSpec]:
         """One latent and one rotary key for all heads, and the indexer's keys where attention is sparse."""
@@ -175,7 +164,7 @@ class LayerBuilder:
 
     def _cross_layers(self, layers: int) -> set[int]:
         """Layers that attend to image tokens only (Llama 3.2 Vision)."""
-        chosen = self._model.integers("cross_attention_layers") or []
+        chosen = self._model.listed("cross_attention_layers", int) or []
         if not all(0 <= index < layers for index in chosen):
             raise KvtiersError(f"config.json: cross_attention_layers names a layer that is not among the {layers}")
         return set(chosen)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kvtiers.errors import KvtiersError
-from kvtiers.json_text import read_json
+from kvtiers.json_text import read_object
 from kvtiers.model.families import FAMILIES, FIELDS, Family
 from kvtiers.words.message import Message
 
@@ -16,26 +16,12 @@ Item = TypeVar("Item", int, str)
 
 
 def parse_config(text: str) -> dict[str, Any]:
-    """A config.json's text as a mapping.
-
-    Raises:
-        KvtiersError: when it is not a JSON object.
-    """
-    try:
-        config = read_json(text)
-    except ValueError as error:
-        raise KvtiersError(f"config.json is not valid JSON: {error}") from error
-    if not isinstance(config, dict):
-        raise KvtiersError(f"config.json must hold a JSON object, got {type(config).__name__}")
-    return config
+    """A config.json's text as a mapping."""
+    return read_object(text, "config.json")
 
 
 def read_config(source: str) -> dict[str, Any]:
-    """The config at a path (a file, or a model's folder), or in the text itself when it starts with ``{``.
-
-    Raises:
-        KvtiersError: when there is no such file or it holds no JSON object.
-    """
+    """The config at a path (a file, or a model's folder), or in the text itself when it starts with ``{``."""
     if source.lstrip().startswith("{"):
         return parse_config(source)
     path = Path(source)
@@ -107,11 +93,7 @@ class ModelConfig:
         return default
 
     def flag(self, key: str) -> bool | None:
-        """The switch under ``key``, or the class's default, or None.
-
-        Raises:
-            KvtiersError: when it is neither true nor false.
-        """
+        """The switch under ``key``, or the class's default, or None."""
         path, value = self._find(key)
         if value is None:
             value = self.family.defaults.get(key)
@@ -119,23 +101,13 @@ class ModelConfig:
             raise KvtiersError(f"config.json: {path} must be true or false, got {value!r}")
         return value
 
-    def integers(self, key: str) -> list[int] | None:
-        """The list of whole numbers under ``key``; None when there is none or it is empty.
-
-        Raises:
-            KvtiersError: when it is something else.
-        """
-        return self._list(key, int, "whole numbers")
-
-    def strings(self, key: str) -> list[str] | None:
-        """The list of names under ``key``; as ``integers``."""
-        return self._list(key, str, "names")
-
-    def _list(self, key: str, kind: type[Item], what: str) -> list[Item] | None:
+    def listed(self, key: str, kind: type[Item]) -> list[Item] | None:
+        """The list of whole numbers or of names under ``key``; None when there is none or it is empty."""
         path, value = self._find(key)
         if value is None or value == []:
             return None
         if not isinstance(value, list) or not all(isinstance(item, kind) for item in value):
+            what = "whole numbers" if kind is int else "names"
             raise KvtiersError(f"config.json: {path} must be a list of {what}, got {value!r}")
         return [kind(item) for item in value]
 

@@ -7,6 +7,7 @@ fp8: one scale per layer, nothing per token) and llama.cpp's block formats (``q8
 from dataclasses import dataclass
 
 from kvtiers.errors import KvtiersError
+from kvtiers.model.families import DTYPE_NAMES
 
 
 @dataclass(frozen=True)
@@ -52,25 +53,11 @@ KV_DTYPES = {dtype.name: dtype for dtype in _ALL}
 # 512 latent values + 64 rope values and their scales; bf16 would take 1,152.
 PACKED_MLA_BYTES = {"fp8_ds_mla": 656, "nvfp4_ds_mla": 352}
 
-_MODEL_DTYPE_NAMES = {
-    "float32": "fp32",
-    "float": "fp32",
-    "float16": "fp16",
-    "half": "fp16",
-    "bfloat16": "bf16",
-    "float8_e4m3fn": "fp8_e4m3",
-    "float8_e5m2": "fp8_e5m2",
-}
-
 
 def kv_dtype_named(name: str, field: str = "kv_dtype") -> KvDtype:
-    """The KV type of that name; PyTorch's names (``bfloat16``, ``torch.float16``) are understood too.
-
-    Raises:
-        KvtiersError: naming ``field``.
-    """
+    """The KV type of that name, or PyTorch's (``bfloat16``, ``torch.float16``); errors call it ``field``."""
     short = name.removeprefix("torch.")
-    dtype = KV_DTYPES.get(_MODEL_DTYPE_NAMES.get(short, short))
+    dtype = KV_DTYPES.get(DTYPE_NAMES.get(short, short))
     if dtype is None:
         raise KvtiersError(f"{field} must be one of {', '.join(KV_DTYPES)}, got {name!r}")
     return dtype

@@ -28,7 +28,8 @@ def kv_spec(
 
     Args:
         config: parsed config.json, the language model nested or not.
-        kv_dtype: one of ``KV_DTYPES``; what the config names when None (see ``model_dtype``).
+        kv_dtype: one of ``KV_DTYPES``; when None what the config asks for: its KV quantization's, else its weights'
+            (``dtype``, ``torch_dtype``), bf16 when it names none.
         draft_layers: count the multi-token-prediction layers too, as speculative decoding with them does.
         state_dtype: type of recurrent states; vLLM 0.32.0's choice for the family when None.
 
@@ -40,7 +41,6 @@ def kv_spec(
         model.warn("unknown_type", model_type=model.model_type)
     if kv_dtype is None:
         dtype, dtype_key = _config_kv_dtype(model)
-        _warn_of_dtype(model, dtype, dtype_key)
     else:
         dtype, dtype_key = kv_dtype_named(kv_dtype), "kv_dtype"
     builder = LayerBuilder(model, dtype, _weights_dtype(model)[0], state_dtype)
@@ -58,17 +58,6 @@ def kv_spec(
     )
 
 
-def model_dtype(config: Mapping[str, Any]) -> str:
-    """The KV type a config asks for: that of its KV quantization, else its weights' (``dtype``, ``torch_dtype``).
-
-    bf16 when it names none.
-
-    Raises:
-        KvtiersError: when it names an unknown one.
-    """
-    return _config_kv_dtype(ModelConfig(config))[0].name
-
-
 def _config_kv_dtype(model: ModelConfig) -> tuple[KvDtype, str]:
     """The KV type and the key it came from; vLLM 0.32.0 reads the quantization keys under ``auto``."""
     for key in _KV_QUANTIZATION_KEYS:
@@ -76,7 +65,12 @@ def _config_kv_dtype(model: ModelConfig) -> tuple[KvDtype, str]:
         eight_bit = isinstance(scheme, Mapping) and (scheme.get("type"), scheme.get("num_bits")) == ("float", 8)
         if eight_bit or (isinstance(scheme, str) and scheme.lower() == "fp8"):
             return KV_DTYPES["fp8"], model.path(key)
-    return _weights_dtype(model)
+    dtype, key = _weights_dtype(model)
+    if key == _NO_DTYPE:
+        model.warn("no_dtype")
+    if dtype.name == "fp32":
+        model.warn("float32", key=key)
+    return dtype, key
 
 
 def _weights_dtype(model: ModelConfig) -> tuple[KvDtype, str]:
@@ -88,10 +82,3 @@ def _weights_dtype(model: ModelConfig) -> tuple[KvDtype, str]:
             raise KvtiersError(f"config.json: {model.path(key)} must be the name of a type, got {name!r}")
         return kv_dtype_named(name, f"config.json: {model.path(key)}"), model.path(key)
     return KV_DTYPES["bf16"], _NO_DTYPE
-
-
-def _warn_of_dtype(model: ModelConfig, dtype: KvDtype, key: str) -> None:
-    if key == _NO_DTYPE:
-        model.warn("no_dtype")
-    if dtype.name == "fp32":
-        model.warn("float32", key=key)

@@ -47,11 +47,7 @@ class Part:
     piece_bytes: int
 
     def rank_bytes(self, tp: int = 1) -> int:
-        """Bytes on one of ``tp`` ranks.
-
-        Raises:
-            KvtiersError: when neither number divides the other, which no engine can serve.
-        """
+        """Bytes on one of ``tp`` ranks; where neither number divides the other no engine can serve it: refused."""
         if self.count % tp and tp % self.count:
             raise KvtiersError(f"tp={tp} cannot split {self.count} heads: neither number divides the other")
         return max(1, self.count // tp) * self.piece_bytes
@@ -96,12 +92,8 @@ class LayerSpec:
         source_bytes = self.source_tokens * self.bytes_per_token(tp)
         return source_bytes + sum(part.rank_bytes(tp) for part in self.fixed_parts)
 
-    def kept_tokens(self, context_tokens: int) -> int:
-        """How many of ``context_tokens`` the layer still needs."""
-        if self.kind in GROWING:
-            return context_tokens
-        return min(context_tokens, self.window or 0) if self.kind in WINDOWED else 0
-
     def kept_bytes(self, context_tokens: int, tp: int = 1) -> int:
         """Bytes that must be kept for one sequence of ``context_tokens`` on one of ``tp`` ranks."""
-        return self.kept_tokens(context_tokens) * self.bytes_per_token(tp) + self.fixed_bytes(tp)
+        within = context_tokens if self.kind in GROWING else 0
+        kept_tokens = min(context_tokens, self.window or 0) if self.kind in WINDOWED else within
+        return kept_tokens * self.bytes_per_token(tp) + self.fixed_bytes(tp)

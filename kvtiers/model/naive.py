@@ -15,25 +15,17 @@ from typing import Any
 from kvtiers.model.config import ModelConfig
 from kvtiers.model.dtypes import kv_dtype_named
 from kvtiers.model.from_config import kv_spec
-from kvtiers.model.vllm import VllmOptions, reserve
+from kvtiers.model.vllm import reserve
 
 
 def hidden_size_formula(config: Mapping[str, Any], element_bytes: float = 2) -> float:
-    """Bytes per token by the ``hidden_size`` formula.
-
-    Raises:
-        KvtiersError: naming the key it needs and does not find.
-    """
+    """Bytes per token by the ``hidden_size`` formula."""
     model = ModelConfig(config)
     return 2 * model.number("layers") * model.number("hidden") * element_bytes
 
 
 def kv_heads_formula(config: Mapping[str, Any], element_bytes: float = 2) -> float:
-    """Bytes per token by the ``kv_heads`` formula; a head_dim that is no whole number stays one.
-
-    Raises:
-        KvtiersError: naming the key it needs and does not find.
-    """
+    """Bytes per token by the ``kv_heads`` formula; a head_dim that is no whole number stays one."""
     model = ModelConfig(config)
     heads = model.number("heads")
     kv_heads = model.optional("kv_heads") or heads
@@ -42,31 +34,21 @@ def kv_heads_formula(config: Mapping[str, Any], element_bytes: float = 2) -> flo
 
 @dataclass(frozen=True)
 class Comparison:
-    """Bytes of KV for one sequence of ``context_tokens``, by each way of counting."""
+    """Bytes of KV for one sequence, by each way of counting."""
 
-    model: str
-    context_tokens: int
     hidden_size_bytes: float
     kv_heads_bytes: float
     kept_bytes: int
     reserved_bytes: int
 
 
-def compare(
-    model: str, config: Mapping[str, Any], context_tokens: int, options: VllmOptions | None = None
-) -> Comparison:
-    """One row of the table: the two formulas, what must be kept, what vLLM 0.32.0 reserves (its defaults on CUDA).
-
-    Raises:
-        KvtiersError: when the config cannot be read or served.
-    """
+def compare(config: Mapping[str, Any], context_tokens: int) -> Comparison:
+    """One row of the table: the two formulas, what must be kept, what vLLM 0.32.0 reserves (its defaults on CUDA)."""
     spec = kv_spec(config)
     element_bytes = kv_dtype_named(spec.kv_dtype).bits / 8
     return Comparison(
-        model,
-        context_tokens,
         hidden_size_formula(config, element_bytes) * context_tokens,
         kv_heads_formula(config, element_bytes) * context_tokens,
         spec.kept_bytes(context_tokens),
-        reserve(spec, options).reserved_bytes(context_tokens),
+        reserve(spec).reserved_bytes(context_tokens),
     )

@@ -9,32 +9,22 @@ from dataclasses import dataclass
 
 from kvtiers.errors import KvtiersError
 from kvtiers.model.config import ModelConfig
+from kvtiers.model.families import LAYER_NAMES, Kinds
 from kvtiers.model.layers import LayerKind
-
-Kinds = tuple[LayerKind, ...]
 
 FULL: Kinds = (LayerKind.FULL,)
 SLIDING: Kinds = (LayerKind.SLIDING,)
 CHUNKED: Kinds = (LayerKind.CHUNKED,)
 STATE: Kinds = (LayerKind.STATE,)
 BOTH: Kinds = (LayerKind.FULL, LayerKind.STATE)
+SHARED: Kinds = (LayerKind.SHARED,)
 NOTHING: Kinds = (LayerKind.NONE,)
 
-_NAMES: dict[str, Kinds] = {
-    "full_attention": FULL,
-    "attention": FULL,
-    "sliding_attention": SLIDING,
-    "chunked_attention": CHUNKED,
-    "linear_attention": STATE,
-    "mamba": STATE,
-    "mamba2": STATE,
-    "recurrent": STATE,
-    "conv": STATE,
-    "hybrid": BOTH,
-    "mlp": NOTHING,
-    "moe": NOTHING,
-}
 _LETTERS: dict[str, Kinds] = {"M": STATE, "*": FULL, "-": NOTHING, "E": NOTHING}
+# What 0 and any other number stand for: MiniMax's softmax attention is 1, MiMo's sliding one too.
+_NUMBERS = {"attn_type_list": (STATE, FULL), "hybrid_layer_pattern": (FULL, SLIDING)}
+# The first layer's number: Bamba counts from 0, Kimi Linear from 1.
+_POSITIONS = {"attn_layer_indices": 0, "linear_attn_config.full_attn_layers": 1}
 
 
 @dataclass(frozen=True)
@@ -47,16 +37,10 @@ class LayerPlan:
 
 
 def layer_plan(config: ModelConfig) -> LayerPlan:
-    """The plan of a decoder's layers.
-
-    Raises:
-        KvtiersError: when the keys that describe it contradict each other.
-    """
-    if config.family.layer_plan is not None:
-        plan = _FAMILY_PLANS[config.family.layer_plan](config)
-    else:
-        plan = next(filter(None, (read(config) for read in _PLANS)))
-    return _with_sharing(config, plan)
+    """The plan of a decoder's layers; keys that contradict each other are refused."""
+    own = config.family.layer_plan
+    plans = (_FAMILY_PLANS[own],) if own else _PLANS
+    return _with_sharing(config, next(filter(None, (read(config) for read in plans))))
 
 
 def _plan(config: ModelConfig, kinds: list[Kinds], *keys: str) -> LayerPlan:
@@ -71,12 +55,12 @@ def _plan(config: ModelConfig, kinds: list[Kinds], *keys: str) -> LayerPlan:
 
 def _from_names(config: ModelConfig) -> LayerPlan | None:
     for key in ("layer_types", "layers_block_type"):
-        names = config.strings(key)
+        names = config.listed(key, str)
         if names is None:
             continue
-        for name in sorted(set(names) - set(_NAMES)):
+        for name in sorted(set(names) - set(LAYER_NAMES)):
             config.warn("unknown_layer", key=config.path(key), name=name)
-        return _plan(config, [_NAMES.get(name, FULL) for name in names], config.path(key))
+        return _plan(config, [LAYER_NAMES.get(name, FULL) for name in names], config.path(key))
     return None
 
 
@@ -91,36 +75,31 @@ def _from_letters(config: ModelConfig) -> LayerPlan | None:
 
 def _from_numbers(config: ModelConfig) -> LayerPlan | None:
     """Lists of one number a layer, or of the attention layers' positions."""
-    layers = config.optional("layers") or 0
-    if (types := config.integers("attn_type_list")) is not None:  # MiniMax: 1 is softmax attention
-        return _plan(config, [FULL if kind else STATE for kind in types], config.path("attn_type_list"))
-    if (types := config.integers("hybrid_layer_pattern")) is not None:  # MiMo: 1 is sliding
-        return _plan(config, [SLIDING if kind else FULL for kind in types], config.path("hybrid_layer_pattern"))
-    if (chosen := config.integers("attn_layer_indices")) is not None:  # Bamba
-        return _chosen(config, layers, set(chosen), "attn_layer_indices")
-    if (chosen := config.integers("linear_attn_config.full_attn_layers")) is not None:  # Kimi Linear counts from 1
-        return _chosen(config, layers, {index - 1 for index in chosen}, "linear_attn_config.full_attn_layers")
+    for key, kinds in _NUMBERS.items():
+        if (types := config.listed(key, int)) is not None:
+            return _plan(config, [kinds[bool(number)] for number in types], config.path(key))
+    layers = range(config.optional("layers") or 0)
+    for key, first in _POSITIONS.items():
+        if (positions := config.listed(key, int)) is not None:
+            chosen = {position - first for position in positions}
+            if not chosen <= set(layers):
+                raise KvtiersError(f"config.json: {config.path(key)} names a layer that is not among the {len(layers)}")
+            return _plan(config, [FULL if index in chosen else STATE for index in layers], config.path(key))
     return None
-
-
-def _chosen(config: ModelConfig, layers: int, chosen: set[int], key: str) -> LayerPlan:
-    if not all(0 <= index < layers for index in chosen):
-        raise KvtiersError(f"config.json: {config.path(key)} names a layer that is not among the {layers}")
-    return _plan(config, [FULL if index in chosen else STATE for index in range(layers)], config.path(key))
 
 
 def _from_period(config: ModelConfig) -> LayerPlan | None:
     """One attention layer in every so many: Jamba's offset, Qwen3-Next's interval, RecurrentGemma's blocks."""
     layers = range(config.optional("layers") or 0)
-    if (period := _natural(config, "attn_layer_period")) is not None:
+    if (period := _natural(config, "attn_layer_period", 1)) is not None:
         offset = _natural(config, "attn_layer_offset") or 0
         kinds = [FULL if index % period == offset else STATE for index in layers]
         return _plan(config, kinds, config.path("attn_layer_period"), config.path("attn_layer_offset"))
-    if (interval := _natural(config, "full_attention_interval")) is not None:
+    if (interval := _natural(config, "full_attention_interval", 1)) is not None:
         kinds = [STATE if (index + 1) % interval else FULL for index in layers]
         return _plan(config, kinds, config.path("full_attention_interval"))
     for key in ("block_types", "_block_types"):
-        if (names := config.strings(key)) is not None:
+        if (names := config.listed(key, str)) is not None:
             cycle = [SLIDING if name == "attention" else STATE for name in names]
             return _plan(config, [cycle[index % len(cycle)] for index in layers], config.path(key))
     return None
@@ -131,7 +110,7 @@ def _from_chunks(config: ModelConfig) -> LayerPlan | None:
     if config.optional("chunk") is None:
         return None
     layers = config.number("layers")
-    rotary = config.integers("no_rope_layers")
+    rotary = config.listed("no_rope_layers", int)
     if rotary is None:
         interval = _natural(config, "no_rope_layer_interval") or 4
         rotary = [(index + 1) % interval for index in range(layers)]
@@ -166,16 +145,14 @@ def _decoder_decoder(config: ModelConfig) -> LayerPlan:
     """YOCO as in Phi-4-mini-flash: the second half attends to the KV of one full-attention layer in the middle."""
     layers = config.number("layers")
     middle = layers // 2 + 1
-    shares_with: dict[int, int] = {}
-    kinds: list[Kinds] = []
-    for index in range(layers):
+
+    def kind(index: int) -> Kinds:
         if index % 2 == 0:
-            kinds.append(STATE if index < middle else NOTHING)
-        elif index <= middle:
-            kinds.append(FULL if index == middle else SLIDING)
-        else:
-            kinds.append((LayerKind.SHARED,))
-            shares_with[index] = middle
+            return STATE if index < middle else NOTHING
+        return SLIDING if index < middle else FULL if index == middle else SHARED
+
+    kinds = [kind(index) for index in range(layers)]
+    shares_with = {index: middle for index, kind in enumerate(kinds) if kind is SHARED}
     return LayerPlan(kinds, (config.key("layers"), config.key("window")), shares_with)
 
 
@@ -192,21 +169,21 @@ def _with_sharing(config: ModelConfig, plan: LayerPlan) -> LayerPlan:
         for index in range(first, len(kinds)):
             same = [earlier for earlier in range(first) if plan.kinds[earlier] == plan.kinds[index]]
             if same:
-                shares_with[index], kinds[index] = same[-1], (LayerKind.SHARED,)
+                shares_with[index], kinds[index] = same[-1], SHARED
         keys = (*keys, config.key("shared_layers"))
     if config.flag("use_cla") and (factor := config.optional("share_factor")) is not None:
         for index in range(len(kinds)):
             if index % factor:
-                shares_with[index], kinds[index] = index - index % factor, (LayerKind.SHARED,)
+                shares_with[index], kinds[index] = index - index % factor, SHARED
         keys = (*keys, config.key("share_factor"))
     return LayerPlan(kinds, keys, shares_with)
 
 
-def _natural(config: ModelConfig, key: str) -> int | None:
-    """The whole number, 0 or more, under ``key``; None when there is none."""
+def _natural(config: ModelConfig, key: str, least: int = 0) -> int | None:
+    """The whole number, ``least`` or more, under ``key``; None when there is none."""
     value = config.value(key)
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
-        raise KvtiersError(f"config.json: {config.path(key)} must be a whole number, 0 or more, got {value!r}")
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+        raise KvtiersError(f"config.json: {config.path(key)} must be a whole number, {least} or more, got {value!r}")
     return value
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from kvtiers.errors import KvtiersError
-from kvtiers.model.layers import GROWING, WINDOWED, LayerSpec
+from kvtiers.model.layers import GROWING, WINDOWED, LayerKind, LayerSpec
 from kvtiers.words.message import Message
 
 
@@ -26,6 +26,11 @@ class KvSpec:
     max_context: int | None
     warnings: tuple[Message, ...]
     dtype_key: str
+
+    @property
+    def has_states(self) -> bool:
+        """Are there layers that keep a state of fixed size?"""
+        return any(layer.kind is LayerKind.STATE for layer in self.layers)
 
     @property
     def bytes_per_token(self) -> int:
@@ -63,11 +68,7 @@ class KvSpec:
 
 
 def at_least_one(name: str, value: int) -> int:
-    """``value`` if it is a whole number of at least 1.
-
-    Raises:
-        KvtiersError: naming the quantity otherwise.
-    """
+    """``value`` if it is a whole number of at least 1; the error names it otherwise."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise KvtiersError(f"{name} must be a whole number above 0, got {value!r}")
     return value

@@ -44,7 +44,6 @@ def _gated_delta_net(config: ModelConfig, conv_bytes: int, state_bytes: int) -> 
 
 def _delta_attention(config: ModelConfig, conv_bytes: int, state_bytes: int) -> StateParts:
     """Kimi Delta Attention: three convolutions, and a recurrence kept in fp32 (vLLM 0.32.0)."""
-    del state_bytes
     dim = config.number("kda_dim")
     history = (config.number("kda_conv") - 1) * conv_bytes
     parts = (Part(config.number("kda_heads"), 3 * dim * history + dim * dim * 4),)
@@ -76,7 +75,6 @@ def _mamba1(config: ModelConfig, conv_bytes: int, state_bytes: int) -> StatePart
 
 
 def _short_convolution(config: ModelConfig, conv_bytes: int, state_bytes: int) -> StateParts:
-    del state_bytes
     channels = config.optional("short_conv_dim") or config.number("hidden")
     parts = (Part(channels, (config.number("short_conv") - 1) * conv_bytes),)
     return parts, config.keys("short_conv", "short_conv_dim", "hidden")
@@ -89,7 +87,6 @@ def _linear_recurrent_unit(config: ModelConfig, conv_bytes: int, state_bytes: in
 
 def _lightning_attention(config: ModelConfig, conv_bytes: int, state_bytes: int) -> StateParts:
     """MiniMax-01: one matrix of head_dim x head_dim per head."""
-    del conv_bytes
     dim = config.number("head_dim")
     return (Part(config.number("heads"), dim * dim * state_bytes),), config.keys("heads", "head_dim")
 

@@ -11,27 +11,13 @@ from dataclasses import dataclass, replace
 from math import lcm
 
 from kvtiers.errors import KvtiersError
+from kvtiers.model.families import NOT_SERVED
 from kvtiers.model.layers import GROWING, WINDOWED, LayerKind, LayerSpec, Recurrence
 from kvtiers.model.spec import KvSpec, at_least_one
 from kvtiers.words.message import Message
 
 # MLA decode kernels want blocks in multiples of this beside state-space layers.
 _MLA_BLOCK = 128
-
-# Model types that no class of vLLM 0.32.0 serves, some of them no more.
-_NOT_SERVED_TYPES = frozenset(
-    {
-        "phi4flash",
-        "mllama_text_model",
-        "bamba",
-        "minimax",
-        "minimax_text_01",
-        "recurrent_gemma",
-        "hunyuan",
-        "t5",
-        "bart",
-    }
-)
 
 # The server's --max-num-batched-tokens, by the GPU's memory in GiB from which it holds.
 BATCHED_TOKENS = {2048: 0, 8192: 70, 16384: 160}
@@ -131,13 +117,14 @@ class Reservation:
         This is what the engine itself counts before it admits a request: whole blocks, and for windowed layers the
         tokens in flight too.
         """
-        at_least_one("users", users)
-        return users * self.blocks(at_least_one("context", context_tokens)) * sum(self.block_bytes) * self.tp
+        return self._claimed_blocks(context_tokens, users) * sum(self.block_bytes) * self.tp
 
     def rank_reserved_bytes(self, context_tokens: int, users: int = 1) -> int:
         """The same on the rank that needs most."""
-        at_least_one("users", users)
-        return users * self.blocks(at_least_one("context", context_tokens)) * max(self.block_bytes)
+        return self._claimed_blocks(context_tokens, users) * max(self.block_bytes)
+
+    def _claimed_blocks(self, context_tokens: int, users: int) -> int:
+        return at_least_one("users", users) * self.blocks(at_least_one("context", context_tokens))
 
     def capacity_tokens(self, rank_bytes: int, max_model_len: int) -> int:
         """The engine's own ``KV cache size: N tokens`` for ``rank_bytes`` of memory on each rank.
@@ -175,13 +162,14 @@ def reserve(spec: KvSpec, options: VllmOptions | None = None, *, tp: int = 1, pp
         options = replace(options, prefix_caching=False)  # vLLM's default for models without attention
     caches = _caches(layers, options, tp)
     warnings: list[Message] = []
-    if spec.model_type in _NOT_SERVED_TYPES:
+    if spec.model_type in NOT_SERVED:
         warnings.append(Message("model.not_served", {"model_type": spec.model_type}))
     if spec.kv_dtype in _FOREIGN_KV_DTYPES:
         warnings.append(Message("model.foreign_kv_dtype", {"kv_dtype": spec.kv_dtype}))
-    if not _hybrid_manager(layers, options):
-        caches, promoted = _promote(caches)
-        if promoted:
+    chunked = any(layer.kind is LayerKind.CHUNKED for layer in layers)
+    if not (options.hybrid_manager or (options.hybrid_manager is None and not chunked)):
+        caches = _promote(caches)
+        if any(cache.promoted for cache in caches):
             warnings.append(Message("model.hybrid_manager_off", {}))
     groups, rule = _groups(caches)
     stages = _stages(spec.layers, pp)
@@ -201,33 +189,21 @@ def _caches(layers: list[LayerSpec], options: VllmOptions, tp: int) -> list[Cach
     if states and attention:
         token_bytes = attention[0].bytes_per_token(tp)
         step = max(options.kernel_block, block_size, _MLA_BLOCK if attention[0].kind is LayerKind.MLA else 0)
-        block_size = max(
-            block_size, _ceil(step * _ceil(state_page, step * token_bytes), options.kernel_block) * options.kernel_block
-        )
+        kernel_blocks = _ceil(step * _ceil(state_page, step * token_bytes), options.kernel_block)
+        block_size = max(block_size, kernel_blocks * options.kernel_block)
         state_page = block_size * token_bytes
-    return [
-        Cache(
-            layer, block_size, state_page if layer.kind is LayerKind.STATE else block_size * layer.bytes_per_token(tp)
-        )
-        for layer in layers
-    ]
+    pages = {layer: block_size * layer.bytes_per_token(tp) for layer in attention} | dict.fromkeys(states, state_page)
+    return [Cache(layer, block_size, pages[layer]) for layer in layers]
 
 
-def _hybrid_manager(layers: list[LayerSpec], options: VllmOptions) -> bool:
-    """Whether the manager is on: the caller's choice, else vLLM's, which turns it off for chunked attention."""
-    if options.hybrid_manager is None:
-        return not any(layer.kind is LayerKind.CHUNKED for layer in layers)
-    return options.hybrid_manager
-
-
-def _promote(caches: list[Cache]) -> tuple[list[Cache], bool]:
+def _promote(caches: list[Cache]) -> list[Cache]:
     """Without the hybrid manager there is one block table: windowed layers are allocated like full ones."""
     if _is_uniform(caches):
-        return caches, False
+        return caches
     if any(cache.kind in GROWING for cache in caches):
         promoted = [replace(cache, promoted=cache.kind in WINDOWED) for cache in caches]
         if _is_uniform(promoted):
-            return promoted, True
+            return promoted
     raise KvtiersError(
         "vLLM 0.32.0 cannot serve this model without its hybrid KV cache manager: states or unequal windows need it"
     )
@@ -249,18 +225,17 @@ def _groups(caches: list[Cache]) -> tuple[tuple[tuple[Cache, ...], ...], str]:
         return (tuple(caches),), "uniform: one group, every layer holds the same tokens"
     unified = _unify_pages(caches)
     if unified is None:
-        promoted, _ = _promote(caches)
-        return (tuple(promoted),), "full allocation: pages cannot be unified, windowed layers reserve every token"
+        return (
+            tuple(_promote(caches)),
+        ), "full allocation: pages cannot be unified, windowed layers reserve every token"
     buckets: dict[tuple[object, ...], list[Cache]] = {}
     for cache in unified:
         buckets.setdefault((*_table(cache), cache.layer.token_parts, cache.kind), []).append(cache)
     sizes = [len(bucket) for bucket in buckets.values()]
     # vLLM's rule of thumb: pad the smaller kinds up when they are nearly as many, else split the larger ones.
     size = max(sizes) if max(sizes) < min(sizes) * 1.5 else min(sizes)
-    groups: list[tuple[Cache, ...]] = []
-    for bucket in buckets.values():
-        count = _ceil(len(bucket), size)
-        groups.extend(tuple(bucket[start::count]) for start in range(count))
+    parted = ((bucket, _ceil(len(bucket), size)) for bucket in buckets.values())
+    groups = [tuple(bucket[start::count]) for bucket, count in parted for start in range(count)]
     page = unified[0].page_bytes
     return tuple(groups), f"hybrid: {len(groups)} groups of up to {size} layers, pages unified to {page:,} bytes"
 
@@ -270,15 +245,12 @@ def _unify_pages(caches: list[Cache]) -> list[Cache] | None:
     page = max(cache.page_bytes for cache in caches)
     unified = []
     for cache in caches:
-        if cache.page_bytes == page:
-            unified.append(cache)
-        elif cache.kind is not LayerKind.STATE and page % cache.page_bytes == 0:
-            longer = cache.block_size * (page // cache.page_bytes)
-            unified.append(replace(cache, page_bytes=page, block_size=longer))
+        longer = 1
+        if cache.kind is not LayerKind.STATE and page % cache.page_bytes == 0:
+            longer = page // cache.page_bytes
         elif cache.kind in (LayerKind.MLA, LayerKind.INDEXER):
             return None
-        else:
-            unified.append(replace(cache, page_bytes=page))
+        unified.append(replace(cache, page_bytes=page, block_size=longer * cache.block_size))
     return unified
 
 

@@ -1,7 +1,7 @@
 """What was measured, drawn: the steps of one run, and the reference runs over the length of their document."""
 
 from kvtiers import charts
-from kvtiers.result.compare import evidence_text, spread_text
+from kvtiers.result.compare import evidence_text, ttft_text
 from kvtiers.result.reference import ReferenceRun, reference_run
 from kvtiers.result.schema import Result
 from kvtiers.result.steps import Arm, Step
@@ -23,7 +23,6 @@ def steps_chart(result: Result, language: str) -> charts.Chart:
     for summary in result.summaries:
         for row in summary.steps:
             step, arm = (text(key, language, {}) for key in (f"step.{row.step}", f"arm.{row.arm}"))
-            spread = f" ({spread_text(row.ttft)})" if row.samples > 1 else ""
             other = others.get((row.arm, row.step))
             bar = charts.SpreadBar(
                 f"{step} ({summary.document})" if len(result.summaries) > 1 else step,
@@ -31,7 +30,7 @@ def steps_chart(result: Result, language: str) -> charts.Chart:
                 median=row.ttft.median_s,
                 low=row.ttft.min_s,
                 high=row.ttft.max_s,
-                value=format_seconds(row.ttft.median_s) + spread,
+                value=ttft_text(row),
                 note=evidence_text(result.samples, summary.document, row, language),
                 reference=other.median_s if other else None,
             )

@@ -36,6 +36,11 @@ def side_by_side(results: Sequence[Result], language: str) -> list[list[str]]:
     return rows
 
 
+def ttft_text(row: StepSummary) -> str:
+    """The median, and of several samples the smallest and largest behind it."""
+    return format_seconds(row.ttft.median_s) + (f" ({spread_text(row.ttft)})" if row.samples > 1 else "")
+
+
 def spread_text(spread: Spread) -> str:
     """Smallest and largest, in the median's unit."""
     if spread.median_s < 1:
@@ -47,9 +52,8 @@ def spread_text(spread: Spread) -> str:
 def evidence_text(samples: Sequence[Sample], document: str, row: StepSummary, language: str) -> str:
     """What proves a step, in tokens: once where its samples agree, as a range where they do not."""
     proofs = [s.evidence for s in samples if (s.arm, s.step, s.document) == (row.arm, row.step, document)]
-    return " ".join(
-        f"{text(f'evidence.{name}', language, {})} {_range(values)}" for name, values in _tokens(proofs).items()
-    )
+    ranges = {name: "-".join(map(str, sorted({min(each), max(each)}))) for name, each in _tokens(proofs).items()}
+    return " ".join(f"{text(f'evidence.{name}', language, {})} {shown}" for name, shown in ranges.items())
 
 
 def _tokens(proofs: Sequence[Evidence]) -> dict[str, list[int]]:
@@ -69,16 +73,10 @@ def _tokens(proofs: Sequence[Evidence]) -> dict[str, list[int]]:
     return own | tiers | {"loaded": external}
 
 
-def _range(values: Sequence[int]) -> str:
-    return str(values[0]) if len(set(values)) == 1 else f"{min(values)}-{max(values)}"
-
-
 def _cell(summary: Summary, arm: Arm, step: Step) -> str:
     row, cold = summary.step(arm, step), summary.step(arm, Step.COLD)
     if row is None:
         return "–"
-    spread = f" ({spread_text(row.ttft)})" if row.samples > 1 else ""
-    shown = format_seconds(row.ttft.median_s) + spread
     if cold is None or step.tier is Tier.NONE:
-        return shown
-    return f"{shown}, {format_times(cold.ttft.median_s / row.ttft.median_s)}"
+        return ttft_text(row)
+    return f"{ttft_text(row)}, {format_times(cold.ttft.median_s / row.ttft.median_s)}"

@@ -83,70 +83,56 @@ class Evidence:
 
 def contradictions(step: Step, prompt_tokens: int, evidence: Evidence) -> tuple[str, ...]:
     """Why the evidence cannot belong to ``step``, in plain words; empty when it fits."""
-    against = _counter_contradictions(step, prompt_tokens, evidence.counters)
+    against = _of_counters(step, prompt_tokens, evidence.counters)
     if evidence.log:
-        against += _log_contradictions(step, prompt_tokens, evidence.log)
+        against |= _of_log(step, prompt_tokens, evidence.log)
     if evidence.server_log:
-        against += _server_contradictions(step, evidence.server_log)
+        against |= _of_server_log(step, evidence.server_log)
     if evidence.server_counters:
-        against += _tier_contradictions(
-            step, "counters", evidence.server_counters.l1_hits, evidence.server_counters.l2_hits
-        )
-    if not evidence.token_ids:
-        against.append("no token was generated")
-    return tuple(against)
+        against |= _of_tiers(step, "counters", evidence.server_counters.l1_hits, evidence.server_counters.l2_hits)
+    against["no token was generated"] = not evidence.token_ids
+    return tuple(said for said, is_so in against.items() if is_so)
 
 
-def _counter_contradictions(step: Step, prompt_tokens: int, counters: Counters) -> list[str]:
-    against = []
-    if counters.own_queries != prompt_tokens:
-        against.append(
-            f"the prefix-cache query counter moved by {counters.own_queries} tokens for a prompt of {prompt_tokens}: "
-            "another client used the server meanwhile"
-        )
-    if step.tier is Tier.VRAM and counters.own_hits == 0:
-        against.append("the engine's own prefix cache hit nothing")
-    if step.tier is not Tier.VRAM and counters.own_hits > 0:
-        against.append(f"the engine still held {counters.own_hits} tokens in its own prefix cache")
-    if step.is_reuse and counters.external_hits == 0:
-        against.append("nothing came back through the connector")
-    if not step.is_reuse and counters.external_hits > 0:
-        against.append(f"{counters.external_hits} tokens came back through the connector")
-    return against
+def _of_counters(step: Step, prompt_tokens: int, counters: Counters) -> dict[str, bool]:
+    own, external = counters.own_hits, counters.external_hits
+    return {
+        f"the prefix-cache query counter moved by {counters.own_queries} tokens for a prompt of {prompt_tokens}: "
+        "another client used the server meanwhile": counters.own_queries != prompt_tokens,
+        "the engine's own prefix cache hit nothing": step.tier is Tier.VRAM and own == 0,
+        f"the engine still held {own} tokens in its own prefix cache": step.tier is not Tier.VRAM and own > 0,
+        "nothing came back through the connector": step.is_reuse and external == 0,
+        f"{external} tokens came back through the connector": not step.is_reuse and external > 0,
+    }
 
 
-def _log_contradictions(step: Step, prompt_tokens: int, log: RequestLog) -> list[str]:
-    against = []
-    if log.total_tokens != prompt_tokens:
-        against.append(f"LMCache's line counts {log.total_tokens} tokens for a prompt of {prompt_tokens}")
-    c, h, load = log.computed_tokens, log.hit_tokens, log.need_to_load_tokens
-    if step.tier is Tier.NONE and (c, h, load) != (0, 0, 0):
-        against.append(f"a computed request must show C 0, H 0, L 0; LMCache logged C {c}, H {h}, L {load}")
-    if step.tier is Tier.VRAM and not (c > 0 and load == 0):
-        against.append(f"a GPU hit must show C > 0, L 0; LMCache logged C {c}, L {load}")
-    if step.is_reuse and not (c == 0 and load > 0):
-        against.append(f"a reuse must show C 0, L > 0; LMCache logged C {c}, L {load}")
-    if step.is_reuse and log.retrieved_tokens < load:
-        against.append(f"LMCache planned to load {load} tokens and retrieved {log.retrieved_tokens}")
-    return against
+def _of_log(step: Step, prompt_tokens: int, log: RequestLog) -> dict[str, bool]:
+    c, h, load, retrieved = log.computed_tokens, log.hit_tokens, log.need_to_load_tokens, log.retrieved_tokens
+    none, hit = step.tier is Tier.NONE, step.tier is Tier.VRAM
+    return {
+        f"LMCache's line counts {log.total_tokens} tokens for a prompt of {prompt_tokens}": log.total_tokens
+        != prompt_tokens,
+        f"a computed request must show C 0, H 0, L 0; LMCache logged C {c}, H {h}, L {load}": none and c + h + load > 0,
+        f"a GPU hit must show C > 0, L 0; LMCache logged C {c}, L {load}": hit and not (c > 0 and load == 0),
+        f"a reuse must show C 0, L > 0; LMCache logged C {c}, L {load}": step.is_reuse and not (c == 0 and load > 0),
+        f"LMCache planned to load {load} tokens and retrieved {retrieved}": step.is_reuse and retrieved < load,
+    }
 
 
-def _server_contradictions(step: Step, log: ServerLog) -> list[str]:
-    against = _tier_contradictions(step, "log", log.l1_keys, log.l2_keys)
-    if step.is_reuse and log.l1_keys + log.l2_keys != log.keys:
-        against.append(f"LMCache's server retained {log.l1_keys + log.l2_keys} of {log.keys} keys")
-    if step.is_reuse and log.retrieved_tokens == 0:
-        against.append("LMCache's server logged no load")
-    if not step.is_reuse and log.retrieved_tokens > 0:
-        against.append(f"LMCache's server logged a load of {log.retrieved_tokens} tokens")
-    return against
+def _of_server_log(step: Step, log: ServerLog) -> dict[str, bool]:
+    found, retrieved = log.l1_keys + log.l2_keys, log.retrieved_tokens
+    return _of_tiers(step, "log", log.l1_keys, log.l2_keys) | {
+        f"LMCache's server retained {found} of {log.keys} keys": step.is_reuse and found != log.keys,
+        "LMCache's server logged no load": step.is_reuse and retrieved == 0,
+        f"LMCache's server logged a load of {retrieved} tokens": not step.is_reuse and retrieved > 0,
+    }
 
 
-def _tier_contradictions(step: Step, witness: str, l1: int, l2: int) -> list[str]:
+def _of_tiers(step: Step, witness: str, l1: int, l2: int) -> dict[str, bool]:
     """A GPU hit is looked up too, and may lie in any tier."""
     must, right = {
         Tier.NONE: ("L1 0, L2 0", l1 == l2 == 0),
         Tier.CPU: ("L1 > 0, L2 0", l1 > 0 == l2),
         Tier.SSD: ("L1 0, L2 > 0", l2 > 0 == l1),
     }.get(step.tier or Tier.VRAM, ("", True))
-    return [] if right else [f"the server's {witness} must show {must}; it shows L1 {l1}, L2 {l2}"]
+    return {f"the server's {witness} must show {must}; it shows L1 {l1}, L2 {l2}": not right}

@@ -41,11 +41,6 @@ def from_json(record_type: type[Record], data: object, where: str = "") -> Recor
     return record_type(**values)
 
 
-def to_json(record: Any) -> Any:
-    """The inverse: plain dicts, lists and scalars (``dataclasses.asdict`` keeps enums, which are strings already)."""
-    return dataclasses.asdict(record)
-
-
 def _value(hint: Any, value: object, where: str) -> Any:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):

@@ -1,14 +1,15 @@
 """The lab's result file: the only thing the lab and the course share. Versioned, and checked on reading."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
+from typing import Any
 
 from kvtiers.errors import KvtiersError
-from kvtiers.json_text import read_json
+from kvtiers.json_text import read_object
 from kvtiers.ledger.tiers import Tier
 from kvtiers.result.evidence import Evidence, contradictions
-from kvtiers.result.records import from_json, to_json
+from kvtiers.result.records import from_json
 from kvtiers.result.steps import Arm, Step
 from kvtiers.settings.version_pairs import LMCacheMode
 
@@ -222,35 +223,13 @@ class Result:
         return self.summaries[0]
 
 
-@dataclass(frozen=True)
-class ReportedRow:
-    """One published speedup: cold TTFT over TTFT with reuse from SSD."""
-
-    model: str
-    kv_bytes_per_token: float
-    cold_over_ssd_reuse: float
-
-
-@dataclass(frozen=True)
-class Reported:
-    """Figures that others published. Not a measurement of this project; another schema, so that neither reads as the
-    other."""
-
-    schema: str
-    reported: bool
-    source: str
-    date: str
-    setup: str
-    rows: tuple[ReportedRow, ...]
-
-
 def read_result(text: str) -> Result:
     """A lab result from its JSON text.
 
     Raises:
         KvtiersError: naming the field that is wrong; also when a valid file's evidence contradicts its samples.
     """
-    data = _parse(text)
+    data = read_object(text, "the file")
     schema = data.get("schema")
     if schema == REPORTED_SCHEMA:
         raise KvtiersError("this file holds figures reported by others, not a lab result")
@@ -270,28 +249,6 @@ def read_result(text: str) -> Result:
     return result
 
 
-def read_reported(text: str) -> Reported:
-    """Published figures from their JSON text.
-
-    Raises:
-        KvtiersError: naming the field that is wrong.
-    """
-    data = _parse(text)
-    if data.get("schema") != REPORTED_SCHEMA or data.get("reported") is not True:
-        raise KvtiersError(f"schema must be {REPORTED_SCHEMA!r} and reported must be true")
-    return from_json(Reported, data)
-
-
-def dump(record: Result | Reported) -> str:
-    """The JSON text of a result, one line a field, NaN refused."""
-    return json.dumps(to_json(record), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _parse(text: str) -> dict[str, object]:
-    try:
-        data = read_json(text)
-    except ValueError as error:
-        raise KvtiersError(f"not valid JSON: {error}") from error
-    if not isinstance(data, dict):
-        raise KvtiersError("the file must hold a JSON object")
-    return data
+def dump(record: Any) -> str:
+    """The JSON text of a result file, one line a field, NaN refused."""
+    return json.dumps(asdict(record), indent=1, ensure_ascii=False, allow_nan=False) + "\n"

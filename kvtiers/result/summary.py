@@ -15,7 +15,7 @@ def summarize(samples: Sequence[Sample], document: str) -> Summary:
     """
     samples = [sample for sample in samples if sample.document == document]
     steps = tuple(
-        _step_summary(arm, step, group)
+        StepSummary(arm, step, len(group), _spread([s.ttft_s for s in group]), _spread([s.tpot_s for s in group]))
         for arm in Arm
         for step in Step
         if (group := [sample for sample in samples if (sample.arm, sample.step) == (arm, step)])
@@ -34,12 +34,6 @@ def summarize(samples: Sequence[Sample], document: str) -> Summary:
         store_s=_store_s(samples),
         prefill_tokens_per_s=_prefill_rate(samples),
         reuse_parts=tuple(parts for step in Step if step.is_reuse and (parts := _reuse_parts(samples, step))),
-    )
-
-
-def _step_summary(arm: Arm, step: Step, group: Sequence[Sample]) -> StepSummary:
-    return StepSummary(
-        arm, step, len(group), _spread([sample.ttft_s for sample in group]), _spread([s.tpot_s for s in group])
     )
 
 

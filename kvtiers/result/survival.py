@@ -1,12 +1,12 @@
 """What survives and what breaks: each scenario's expectation beside what was found. Shared by lab and course."""
 
-import json
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import reduce
 
 from kvtiers.errors import KvtiersError
-from kvtiers.json_text import read_json
-from kvtiers.result.records import from_json, to_json
+from kvtiers.json_text import read_object
+from kvtiers.result.records import from_json
 from kvtiers.result.schema import Host, Versions
 from kvtiers.units import format_seconds
 from kvtiers.words import text
@@ -143,18 +143,10 @@ def read_survival(content: str) -> Survival:
     Raises:
         KvtiersError: saying what is wrong with it.
     """
-    try:
-        data = read_json(content)
-    except ValueError as error:
-        raise KvtiersError(f"not valid JSON: {error}") from error
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+    data = read_object(content, "the file")
+    if data.get("schema") != SCHEMA:
         raise KvtiersError(f"it is not a result of `lab survive` or `lab stress` ({SCHEMA})")
     return from_json(Survival, data)
-
-
-def dump(survival: Survival) -> str:
-    """The result file's text."""
-    return json.dumps(to_json(survival), indent=1, ensure_ascii=False) + "\n"
 
 
 def table(survival: Survival, language: str) -> list[list[str]]:
@@ -192,7 +184,7 @@ def _finding(finding: Finding, tiers: str, language: str) -> str:
         parts.append(_say("finding.dies", language))
     if finding.recovers is not None:
         parts.append(_say("finding.recovers" if finding.recovers else "finding.stays", language))
-    return _say("finding.join", language).join(parts)
+    return reduce(lambda first, more: text("survive.finding.and", language, {"first": first, "more": more}), parts)
 
 
 def _say(key: str, language: str) -> str:

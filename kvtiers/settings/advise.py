@@ -12,7 +12,7 @@ from typing import Any
 from kvtiers.errors import KvtiersError
 from kvtiers.ledger.tiers import Tier, Traffic, Verdict, judge
 from kvtiers.settings.mp import server_command
-from kvtiers.settings.version_pairs import LMCacheMode, known_pair
+from kvtiers.settings.version_pairs import LMCacheMode, known_pair, numbers
 from kvtiers.settings.wiring import (
     STAGING_GIB,
     Plan,
@@ -89,8 +89,7 @@ class Advice:
 def advise(served: Served, traffic: Traffic, host: Host, *, wiring: Wiring | None = None) -> Advice:
     """What to run; ``wiring`` instead of the one that follows from the verdict.
 
-    Raises:
-        KvtiersError: for numbers that make no sense, and versions that can't have what is asked for.
+    Numbers that make no sense are refused, and versions that can't have what is asked for.
     """
     verdict = _judge(served, traffic, host)
     chosen = wiring or _WIRING_OF.get(verdict.tier)
@@ -100,12 +99,12 @@ def advise(served: Served, traffic: Traffic, host: Host, *, wiring: Wiring | Non
         raise KvtiersError(f"tensor_parallel must be at least 1, got {host.tensor_parallel}")
     if chosen.mode is LMCacheMode.MP and served.hybrid and not wiring:
         return Advice(verdict, None, (("hybrid", {}),), ())
-    versions, refused = _versions(served, host, chosen)
-    if refused:
-        return Advice(verdict, None, (versions,) if versions else (), ())
+    versions = _version_notes(served, host, chosen)
+    if any(name == "pair_fails" for name, _ in versions):
+        return Advice(verdict, None, versions, ())
     plan = _sized(served, traffic, host, chosen, verdict)
-    notes = [*([versions] if versions else []), *_size_notes(verdict, host, plan), *place_notes(plan)]
-    return Advice(verdict, plan, (*notes, *_risk_notes(served, host, chosen)), proof(chosen))
+    notes = (*versions, *_size_notes(verdict, host, plan), *place_notes(plan), *_risk_notes(served, host, chosen))
+    return Advice(verdict, plan, notes, proof(chosen))
 
 
 def _judge(served: Served, traffic: Traffic, host: Host) -> Verdict:
@@ -196,22 +195,19 @@ def _risk_notes(served: Served, host: Host, wiring: Wiring) -> Iterator[Note]:
         yield "tier_bytes", {}
 
 
-def _versions(served: Served, host: Host, wiring: Wiring) -> tuple[Note | None, bool]:
-    """What is known of the versions, and whether they rule the wiring out.
-
-    Raises:
-        KvtiersError: for a version that is none, or one that lacks the tier.
-    """
+def _version_notes(served: Served, host: Host, wiring: Wiring) -> tuple[Note, ...]:
+    """What is known of the versions; refused where they are none, or lack the tier."""
     for version in filter(None, (served.vllm, served.lmcache)):
-        _numbers(version)
+        if not all(part.isdecimal() for part in version.split(".")[:2]):
+            raise KvtiersError(f"a version must look like 0.32.0, got {version!r}")
     if wiring.mode is None:
         if host.platform is Platform.CPU:
             raise KvtiersError("vLLM's own tiering needs a GPU")
-        if served.vllm and _numbers(served.vllm) < _TIERING_SINCE:
+        if served.vllm and numbers(served.vllm) < _TIERING_SINCE:
             raise KvtiersError(
                 f"vLLM {served.vllm} has no TieringOffloadingSpec with a file-system tier: it came with 0.22"
             )
-        return None, False
+        return ()
     platform = "cpu" if host.platform is Platform.CPU else "cuda"
     pair = known_pair(wiring.mode, served.vllm, served.lmcache, platform)
     values: dict[str, Any] = {"vllm": served.vllm or "?", "lmcache": served.lmcache or "?"}
@@ -219,17 +215,10 @@ def _versions(served: Served, host: Host, wiring: Wiring) -> tuple[Note | None, 
         values |= {"what": pair.what, "said_by": pair.source, "date": pair.date, "mode": wiring.mode.value}
         values |= {"since": pair.vllm_from, "upto": pair.lmcache_to}
     if pair and not pair.works:
-        return ("pair_fails", values) if served.vllm else ("pair_may_fail", values), bool(served.vllm)
+        return (("pair_fails" if served.vllm else "pair_may_fail", values),)
     if not (served.vllm and served.lmcache):
-        return None, False
-    return ("pair_works" if pair else "pair_unknown", values), False
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    parts = version.split(".")[:2]
-    if not all(part.isdecimal() for part in parts):
-        raise KvtiersError(f"a version must look like 0.32.0, got {version!r}")
-    return tuple(int(part) for part in parts)
+        return ()
+    return (("pair_works" if pair else "pair_unknown", values),)
 
 
 def proof(wiring: Wiring) -> tuple[str, ...]:

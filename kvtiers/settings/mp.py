@@ -18,7 +18,6 @@ from kvtiers.units import positive
 
 # A lost or unreadable chunk is computed again; by default vLLM fails the request.
 ROLE_AND_POLICY = {"kv_role": "kv_both", "kv_load_failure_policy": "recompute"}
-_EVICTION = {"eviction_policy": "LRU"}
 
 
 class Transfer(StrEnum):
@@ -31,18 +30,14 @@ class Transfer(StrEnum):
 
 @dataclass(frozen=True)
 class Drive:
-    """A directory, found again after a restart. ``limit_gib``: bound it, counted anew by each server's life."""
+    """A directory, found again after a restart; LMCache does not bound it."""
 
     path: str
     direct_io: bool = True
-    limit_gib: float | None = None
 
     def adapter(self) -> dict[str, Any]:
-        """What ``--l2-adapter`` takes. The adapter ``fs`` can't be bounded, ``fs_native`` evicts only when told to."""
-        place = {"base_path": absolute(self.path), "use_odirect": self.direct_io}
-        if self.limit_gib is None:
-            return {"type": "fs", **place}
-        return {"type": "fs_native", **place, **_bound(self.limit_gib)}
+        """What ``--l2-adapter`` takes."""
+        return {"type": "fs", "base_path": absolute(self.path), "use_odirect": self.direct_io}
 
 
 @dataclass(frozen=True)
@@ -63,11 +58,12 @@ class Bucket:
 
     endpoint: str
     region: str
-    limit_gib: float | None = None
+    limit_gib: float
 
     def adapter(self) -> dict[str, Any]:
         """What ``--l2-adapter`` takes."""
-        bound = {} if self.limit_gib is None else _bound(self.limit_gib)
+        # Without an eviction policy LMCache counts, and lets the tier grow.
+        bound = {"max_capacity_gb": positive("limit_gib", self.limit_gib), "eviction": {"eviction_policy": "LRU"}}
         return {"type": "s3", "s3_endpoint": self.endpoint, "s3_region": self.region, **bound}
 
 
@@ -117,11 +113,7 @@ def server_command(mode: MPMode) -> list[str]:
 
 
 def connector(mode: MPMode) -> dict[str, Any]:
-    """The value of ``--kv-transfer-config``.
-
-    Raises:
-        KvtiersError: for a time of 0.
-    """
+    """The value of ``--kv-transfer-config``."""
     extra: dict[str, Any] = {
         "lmcache.mp.host": f"tcp://{mode.host}",
         "lmcache.mp.port": mode.port,
@@ -144,16 +136,7 @@ def compact(value: object) -> str:
 
 
 def absolute(path: str) -> str:
-    """``path``, if it is one absolute path.
-
-    Raises:
-        KvtiersError: otherwise.
-    """
+    """``path``, if it is one absolute path; otherwise it is refused."""
     if not path.startswith("/") or "," in path:
         raise KvtiersError(f"disk_path must be one absolute path such as /mnt/nvme/lmcache, got {path!r}")
     return path
-
-
-def _bound(limit_gib: float) -> dict[str, Any]:
-    """Without an eviction policy LMCache counts, and lets the tier grow."""
-    return {"max_capacity_gb": positive("limit_gib", limit_gib), "eviction": _EVICTION}

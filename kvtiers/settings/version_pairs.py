@@ -65,10 +65,11 @@ def _within(version: str, first: str, last: str) -> bool:
     """Is a version between two bounds? ``0.15.1+cu130`` is 0.15.1: what follows the numbers does not decide."""
     if not version:
         return True
-    numbers, lowest, highest = map(_numbers, (version, first, last))
-    return lowest <= numbers and (not last or numbers <= highest)
+    given, lowest, highest = map(numbers, (version, first, last))
+    return lowest <= given and (not last or given <= highest)
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def numbers(version: str) -> tuple[int, ...]:
+    """The numbers that a version begins with."""
     match = re.match(r"\d+(?:\.\d+)*", version)
     return tuple(int(part) for part in match[0].split(".")) if match else ()

@@ -143,20 +143,8 @@ def lmcache_environment(values: Mapping[str, Any]) -> dict[str, str]:
     return {f"LMCACHE_{key.upper()}": _variable(value) for key, value in values.items()}
 
 
-def shared_environment(wiring: Wiring) -> dict[str, str]:
-    """What the engine needs besides: a hash seed that is equal in every process and after every restart.
-
-    LMCache's server hashes by itself, the same in every process.
-    """
-    return {} if wiring.mode is LMCacheMode.MP else {"PYTHONHASHSEED": "0"}
-
-
 def connector(plan: Plan) -> dict[str, Any]:
-    """The value of ``--kv-transfer-config``.
-
-    Raises:
-        KvtiersError: for a size of 0 or a path that is not absolute.
-    """
+    """The value of ``--kv-transfer-config``."""
     mode = mp_mode(plan)
     if mode is not None:
         return mp.connector(mode)
@@ -181,17 +169,16 @@ def engine_command(plan: Plan) -> list[str]:
 
 
 def engine_environment(plan: Plan) -> dict[str, str]:
-    """The engine's variables, LMCache's settings among them where it runs inside."""
-    return shared_environment(plan.wiring) | lmcache_environment(settings(plan))
+    """The engine's variables, LMCache's settings among them where it runs inside.
+
+    A hash seed that is equal in every process and after every restart; LMCache's server hashes alike by itself.
+    """
+    seed = {} if plan.wiring.mode is LMCacheMode.MP else {"PYTHONHASHSEED": "0"}
+    return seed | lmcache_environment(settings(plan))
 
 
-def shell(command: Sequence[str]) -> str:
-    """A command quoted for a POSIX shell, one option a line."""
-    return by_option(command, shlex.quote)
-
-
-def by_option(command: Sequence[str], quote: Callable[[str], str]) -> str:
-    """A command on continued lines, one option a line."""
+def shell(command: Sequence[str], quote: Callable[[str], str] = shlex.quote) -> str:
+    """A command quoted, for a POSIX shell unless said otherwise, on continued lines: one option a line."""
     lines: list[list[str]] = [[]]
     for word in command:
         if word.startswith("--"):

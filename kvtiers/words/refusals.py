@@ -1,6 +1,7 @@
 """Why input was refused, in the reader's language."""
 
 import re
+import sys
 from functools import cache
 
 from kvtiers.errors import KvtiersError
@@ -14,6 +15,11 @@ def refusal(error: KvtiersError, language: str) -> str:
     'config.json：tp 必須是大於 0 的整數，現在是 -1'
     """
     return _said(str(error), language)
+
+
+def say_refusal(command: str, error: KvtiersError, language: str) -> None:
+    """Write it where errors go, as every command does."""
+    print(f"kvtiers {command}: {refusal(error, language)}", file=sys.stderr)
 
 
 def _said(message: str, language: str) -> str:

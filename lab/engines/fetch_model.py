@@ -33,7 +33,6 @@ class Told(tqdm):
     total_bytes = 0
 
     def update(self, n: float | None = 1) -> bool | None:
-        """``n`` more bytes came."""
         Told.brought += n or 0
         tell(bytes=int(Told.brought), of=Told.total_bytes)
         return super().update(n)
@@ -83,45 +82,37 @@ def fetch(model: str) -> None:
     tell(directory=str(cached(model) or ""))
 
 
-def unreachable(model: str, error: Exception) -> str:
-    """What to say where nothing answered."""
+def fault(model: str, error: Exception) -> str:
+    """What to say of it."""
+    hub = constants.ENDPOINT
+    match error:
+        case GatedRepoError():
+            return f"{model} is gated: accept its licence at {hub}/{model}, then set HF_TOKEN"
+        case RepositoryNotFoundError():
+            return f"{hub} has no model {model}, or it is private: check the name, or set HF_TOKEN"
+        case OfflineModeIsEnabled():
+            return f"{model} is not in the cache, and HF_HUB_OFFLINE forbids to fetch it: unset that"
+        case HfHubHTTPError() as refusal:
+            status = refusal.response.status_code
+            said = f"answered {status} for {model}: try again later"
+            return f"{hub} {f'refused the token for {model}: check HF_TOKEN' if status == UNAUTHORIZED else said}"
+        case OSError() if error.errno == errno.ENOSPC:
+            return f"the drive of {constants.HF_HUB_CACHE} is full: make room, or set HF_HOME elsewhere"
     reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-    return (
-        f"cannot fetch {model} from {constants.ENDPOINT} ({reason}): check the network or HF_ENDPOINT, or give "
-        "--model a directory"
-    )
-
-
-def fetch_config(model: str) -> None:
-    """Its config.json alone."""
-    tell(directory=str(Path(hf_hub_download(model, "config.json")).parent))
+    return f"cannot fetch {model} from {hub} ({reason}): check the network or HF_ENDPOINT, or give --model a directory"
 
 
 def main(model: str, what: str = "all") -> None:
     """Fetch, and put every fault into a sentence."""
-    if directory := cached(model):
-        tell(directory=str(directory))
-        return
     try:
-        (fetch_config if what == "config" else fetch)(model)
-    except GatedRepoError:
-        tell(fault=f"{model} is gated: accept its licence at {constants.ENDPOINT}/{model}, then set HF_TOKEN")
-    except RepositoryNotFoundError:
-        tell(fault=f"{constants.ENDPOINT} has no model {model}, or it is private: check the name, or set HF_TOKEN")
-    except OfflineModeIsEnabled:
-        tell(fault=f"{model} is not in the cache, and HF_HUB_OFFLINE forbids to fetch it: unset that")
-    except HfHubHTTPError as error:
-        if error.response.status_code == UNAUTHORIZED:
-            tell(fault=f"{constants.ENDPOINT} refused the token for {model}: check HF_TOKEN")
-            return
-        tell(fault=f"{constants.ENDPOINT} answered {error.response.status_code} for {model}: try again later")
-    except OSError as error:
-        if error.errno == errno.ENOSPC:
-            tell(fault=f"the drive of {constants.HF_HUB_CACHE} is full: make room, or set HF_HOME elsewhere")
+        if directory := cached(model):
+            tell(directory=str(directory))
+        elif what == "config":
+            tell(directory=str(Path(hf_hub_download(model, "config.json")).parent))
         else:
-            tell(fault=unreachable(model, error))
+            fetch(model)
     except Exception as error:  # its HTTP client's own errors are no OSErrors
-        tell(fault=unreachable(model, error))
+        tell(fault=fault(model, error))
 
 
 if __name__ == "__main__":

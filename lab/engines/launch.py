@@ -67,7 +67,7 @@ class Launch:
     def shell(self) -> str:
         """The same as one would type it."""
         variables = [f"{name}={shlex.quote(value)}" for name, value in sorted(self.environment.items())]
-        return " \\\n  ".join([*variables, " ".join(shlex.quote(part) for part in self.command)])
+        return " \\\n  ".join([*variables, shlex.join(self.command)])
 
     def process_environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
         """The caller's environment without settings that would change the experiment unseen, plus the lab's."""
@@ -144,18 +144,8 @@ def engine_launch(
     share: CardShare | None = None,
     arguments: tuple[str, ...] = (),
 ) -> Launch:
-    """The engine of one arm.
-
-    Args:
-        arm: whose it is.
-        preset: what it serves.
-        pool: how much KV it holds.
-        connection: to LMCache; none for the control.
-        port: on 127.0.0.1.
-        runtime: a directory of the run's own for sockets; a short path, as Unix sockets need.
-        share: of the card it runs on, where one is known.
-        arguments: of the user's, after the lab's own.
-    """
+    """The engine of one arm. ``runtime``: a directory of the run's own for sockets, on a short path, as Unix sockets
+    need; ``share``: of the card it runs on, where one is known; ``arguments``: the user's, after the lab's own."""
     command = [str(engine_python(preset.engine)), "-m", "vllm.entrypoints.openai.api_server"]
     command += ["--model", preset.model, "--served-model-name", preset.name, "--dtype", preset.dtype]
     command += ["--host", HOST, "--port", str(port), "--max-model-len", str(pool.tokens)]

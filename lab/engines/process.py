@@ -9,7 +9,6 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
 
 import httpx
 import psutil
@@ -19,6 +18,7 @@ from kvtiers.result.schema import Program
 from lab.engines.launch import HOST, Launch
 from lab.engines.ports import require_free_port
 from lab.errors import LabError
+from lab.waiting import tries
 
 # Lines every start goes through, in this order; the start's progress bar counts them.
 MILESTONES = {
@@ -55,23 +55,17 @@ _PREFIX = re.compile(r"^(?:\([^)]*pid=\d+\) )?(?:[A-Z]+ \d\d-\d\d [\d:]+ \[[^\]]
 _BOILERPLATE = re.compile(r"Traceback|^\s|raise |See root cause|EngineCore failed to start|non-default args")
 
 
-class ProcessError(LabError):
-    """The process did not start, or is gone."""
-
-
 class Process:
-    """A running process. Use as a context manager; leaving it stops the whole process group."""
+    """A running process, which leads a group as ``pid``. Use as a context manager; leaving it stops that group. Its
+    methods raise LabError, with what its log says, where it is gone."""
 
     def __init__(self, launch: Launch, log_path: Path) -> None:
         self.launch = launch
         self.log_path = log_path
         self.url = f"http://{HOST}:{launch.port}"
         self.start_s = 0.0
-        self._process: subprocess.Popen[bytes] | None = None
-        self._guard: subprocess.Popen[bytes] | None = None
-        self._started_at = 0.0
 
-    def start(self) -> None:
+    def __enter__(self) -> "Process":
         """Spawn the process; it is not healthy yet.
 
         Raises:
@@ -89,7 +83,9 @@ class Process:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        self._guard = guard(self._process.pid)
+        self.pid = self._process.pid
+        self._guard = guard(self.pid)
+        return self
 
     def progress(self) -> tuple[int, str]:
         """How many of MILESTONES the log shows, and the last of them."""
@@ -99,11 +95,8 @@ class Process:
         return reached, milestones[reached - 1] if reached else "importing"
 
     def healthy(self) -> bool:
-        """Does /health answer? The first time it does, the start is over.
-
-        Raises:
-            ProcessError: another process answers on its port.
-        """
+        """Does /health answer? The first time it does, the start is over; it may not be another process that
+        answers."""
         if not self.start_s:
             try:
                 answered = httpx.get(self.url + _HEALTH[self.launch.program], timeout=2.0).status_code == httpx.codes.OK
@@ -115,92 +108,58 @@ class Process:
         return self.start_s > 0
 
     def give_up(self, timeout_s: float) -> None:
-        """Fail when ``timeout_s`` have passed since the start.
-
-        Raises:
-            ProcessError: with the last line of the log.
-        """
+        """Fail, with the last line of the log, when ``timeout_s`` have passed since the start."""
         if time.monotonic() - self._started_at < timeout_s:
             return
         lines = strip_ansi(self.log_path.read_text(errors="replace")).strip().splitlines() or ["nothing"]
-        raise ProcessError(
+        raise LabError(
             f"the {self.launch.name} was not healthy after {timeout_s:.0f} s; the last it said:\n"
             f"  {lines[-1][:300]}\nThe whole log: {self.log_path}. --start-timeout gives it longer."
         )
 
     def check(self) -> None:
-        """Is it still there?
-
-        Raises:
-            ProcessError: with the last lines of its log that mean something.
-        """
-        code = self._process.poll() if self._process else None
+        """Fail unless it is still there, with the last lines of its log that mean something."""
+        code = self._process.poll()
         if code is not None:
             how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
             lines = "\n".join(f"  {line}" for line in meaningful_lines(self.log_path.read_text(errors="replace")))
-            raise ProcessError(f"the {self.launch.name} {how}:\n{lines}\nThe whole log: {self.log_path}")
+            raise LabError(f"the {self.launch.name} {how}:\n{lines}\nThe whole log: {self.log_path}")
 
     def alive(self) -> bool:
         """Has it not ended?"""
-        return self._process is not None and self._process.poll() is None
+        return self._process.poll() is None
 
     def kill(self) -> None:
-        """End it as a crash would, without a word; ``stop`` still has to follow."""
-        assert self._process is not None
+        """End it as a crash would, without a word."""
         self._signal(signal.SIGKILL)
         self._process.wait()
 
-    @property
-    def pid(self) -> int:
-        """Of the process that leads the group."""
-        assert self._process is not None
-        return self._process.pid
-
-    def stop(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """End the process group: first politely, then for good. Returns when all of it is gone."""
-        if self._process is None:
-            return
         self._signal(signal.SIGINT)
-        deadline = time.monotonic() + STOP_GRACE_S
-        while self._group_alive() and time.monotonic() < deadline:
+        for is_last in tries(STOP_GRACE_S, _POLL_S):
             self._process.poll()
-            time.sleep(_POLL_S)
+            if is_last or not self._signal(0):
+                break
         self._signal(signal.SIGKILL)
         self._process.wait()
-        self._process = None
-        if self._guard:
-            self._guard.kill()
-            self._guard.communicate()
-
-    def __enter__(self) -> "Process":
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
+        self._guard.kill()
+        self._guard.communicate()
 
     def _require_own_port(self) -> None:
         """A stranger on the port would be measured in this process's stead."""
-        assert self._process is not None
-        started = psutil.Process(self._process.pid)
-        if any(self.launch.port in _listening(process) for process in (started, *started.children(recursive=True))):
-            return
-        name = self.launch.name
-        raise ProcessError(f"port {self.launch.port} is answered by another process, not by the {name}: stop that one")
+        started, port = psutil.Process(self.pid), self.launch.port
+        for process in (started, *started.children(recursive=True)):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                sockets = process.net_connections("tcp")
+                if any(socket.status == psutil.CONN_LISTEN and socket.laddr[1] == port for socket in sockets):
+                    return
+        raise LabError(f"port {port} is answered by another process, not by the {self.launch.name}: stop that one")
 
-    def _signal(self, number: int) -> None:
-        assert self._process is not None
+    def _signal(self, number: int) -> bool:
+        """Is there a process left in the group to take it?"""
         try:
-            os.killpg(self._process.pid, number)
-        except ProcessLookupError:
-            return
-
-    def _group_alive(self) -> bool:
-        assert self._process is not None
-        try:
-            os.killpg(self._process.pid, 0)
+            os.killpg(self.pid, number)
         except ProcessLookupError:
             return False
         return True
@@ -212,7 +171,7 @@ def wait_until_healthy(
     """Block until every process is healthy; they start side by side.
 
     Raises:
-        ProcessError: when one ends, or is not healthy ``timeout_s`` after its start.
+        LabError: when one ends, or is not healthy ``timeout_s`` after its start.
     """
     while waiting := [process for process in processes if not process.healthy()]:
         for process in processes:
@@ -231,14 +190,6 @@ def guard(group: int) -> subprocess.Popen[bytes]:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-
-
-def _listening(process: psutil.Process) -> set[int]:
-    """TCP ports that it listens on."""
-    with contextlib.suppress(psutil.NoSuchProcess):
-        connections = process.net_connections("tcp")
-        return {connection.laddr[1] for connection in connections if connection.status == psutil.CONN_LISTEN}
-    return set()
 
 
 def meaningful_lines(log: str, limit: int = 6) -> list[str]:

@@ -6,7 +6,7 @@ equally likely; anything else is wrong KV.
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kvtiers.ledger.tiers import Tier
@@ -42,22 +42,17 @@ class Difference:
 
 def differences(samples: Sequence[Sample]) -> list[Difference]:
     """Every sample that answers otherwise than the first of its document and repeat."""
-    found = []
-    for group in _by(_place, samples):
-        first, *others = group
-        for other in others:
-            position = first_difference(first.evidence.token_ids, other.evidence.token_ids)
-            if position is not None:
-                found.append(Difference(first, other, position))
-    return found
+    pairs = [
+        (first, other, first_difference(first.evidence.token_ids, other.evidence.token_ids))
+        for first, other in _pairs(_place, samples)
+    ]
+    return [Difference(first, other, position) for first, other, position in pairs if position is not None]
 
 
 def first_difference(first: Sequence[int], other: Sequence[int]) -> int | None:
     """Where two answers part, counted from 0; None where they are equal."""
-    if first == other:
-        return None
     pairs = itertools.zip_longest(first, other)
-    return next(position for position, (one, two) in enumerate(pairs) if one != two)
+    return next((position for position, (one, two) in enumerate(pairs) if one != two), None)
 
 
 def drift_nats(first: Sequence[float], other: Sequence[float]) -> float:
@@ -76,38 +71,33 @@ def wrong_answers(samples: Sequence[Sample], partings: Sequence[Parting]) -> tup
     return (*_over_the_same_kv(samples), *_beyond_rounding(samples, partings))
 
 
-def _over_the_same_kv(samples: Sequence[Sample]) -> list[str]:
+def _over_the_same_kv(samples: Sequence[Sample]) -> Iterator[str]:
     kept = [sample for sample in samples if sample.step.is_reuse or sample.step.tier is Tier.VRAM]
-    against = []
-    for first, *others in _by(_same_kv, kept):
-        against += [
-            f"{_name(other)} generated other tokens than {first.step} over the same KV: one of them was damaged"
-            for other in others
-            if other.evidence.token_ids != first.evidence.token_ids
-        ]
-    return against
+    for first, other in _pairs(_same_kv, kept):
+        if other.evidence.token_ids != first.evidence.token_ids:
+            yield f"{_name(other)} generated other tokens than {first.step} over the same KV: one of them was damaged"
 
 
-def _beyond_rounding(samples: Sequence[Sample], partings: Sequence[Parting]) -> list[str]:
+def _beyond_rounding(samples: Sequence[Sample], partings: Sequence[Parting]) -> Iterator[str]:
     gaps = {(p.arm, p.step, p.document, p.repeat): p.gap_nats for p in partings}
-    against = []
     for found in differences(samples):
         other = found.other
         gap = gaps.get((other.arm, other.step, other.document, other.repeat))
         if not is_rounding(gap):
             apart = "and how far the two lie apart is not known" if gap is None else f"{gap:.2f} nats apart"
-            against.append(
+            yield (
                 f"{_name(other)} generated another token than {found.first.arm} {found.first.step} at place "
                 f"{found.position}, {apart}: rounding explains {GAP_NATS} at most, so the KV was wrong"
             )
-    return against
 
 
-def _by(key: Callable[[Sample], tuple[object, ...]], samples: Sequence[Sample]) -> list[list[Sample]]:
-    groups: dict[tuple[object, ...], list[Sample]] = {}
+def _pairs(key: Callable[[Sample], object], samples: Sequence[Sample]) -> Iterator[tuple[Sample, Sample]]:
+    """The first of each group beside each other one of it."""
+    groups: dict[object, list[Sample]] = {}
     for sample in samples:
         groups.setdefault(key(sample), []).append(sample)
-    return list(groups.values())
+    for first, *others in groups.values():
+        yield from ((first, other) for other in others)
 
 
 def _place(sample: Sample) -> tuple[object, ...]:

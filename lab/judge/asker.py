@@ -1,18 +1,20 @@
 """Bounded requests to a server whose tokenizer we do not have: random words, which nobody has asked for before."""
 
+import contextlib
+import itertools
 import random
 import secrets
 import string
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import LabError
-from lab.judge.points import Asked
+from lab.judge.points import Asked, Point, point
 from lab.measure.cache_server import CacheServer
-from lab.measure.client import Client, Completion, RequestError, served_model
+from lab.measure.client import Client, Completion, served_model
 from lab.measure.counters import await_deltas, pool_size, read_totals
+from lab.measure.server import RequestError
 
 DEFAULT_DOCUMENT_TOKENS = 1300
 DEFAULT_CEILING_TOKENS = 60_000
@@ -50,25 +52,22 @@ class Asker:
         self._random = random.Random(secrets.randbits(64))  # a second check must be cold again
         self._chat = False
         self._tokens_per_word = 1.0
-        self._number = 0
+        self._numbers = itertools.count(1)
         self._totals: dict[str, float] | None = None
 
     def warm_up(self) -> None:
         """Learns the endpoint and how many tokens a word has; pays for the server's first request."""
         text = self.words(_CALIBRATION_WORDS)
         try:
-            answer = self._send(text)
+            answer = self._answer(text)
         except RequestError as error:
             if error.status not in _CHAT_ONLY:
                 raise
             self._chat = True
-            answer = self._send(text)
-        self._spend(answer)
+            answer = self._answer(text)
         self._tokens_per_word = max(answer.prompt_tokens, _CALIBRATION_WORDS) / _CALIBRATION_WORDS
-        try:
+        with contextlib.suppress(LabError):  # behind a gateway: times and usage must do
             self._totals = read_totals(self.client)
-        except LabError:
-            self._totals = None  # behind a gateway: times and usage must do
 
     def ask(self, text: str, into: Asked) -> None:
         """Ask, and count.
@@ -79,12 +78,10 @@ class Asker:
         if self._left <= 0:
             ceiling = self._wanted.ceiling_tokens
             raise LabError(f"the ceiling of {ceiling:,} prompt tokens is reached; raise --ceiling-tokens")
-        answer = self._send(text)
-        self._spend(answer)
+        into.answers.append(self._answer(text))
         counters = None
         if self._totals is not None:
             counters, self._totals = await_deltas(self.client, self._totals)
-        into.answers.append(answer)
         into.counters.append(counters)
 
     def gap_nats(self, prompt: Sequence[int], first: int, second: int) -> float | None:
@@ -107,38 +104,32 @@ class Asker:
         """Every counter of engine and LMCache's server."""
         return read_totals(self.client) | (self.server.totals() if self.server else {})
 
-    def cannot_push_out(self, prompt_tokens: int, prompts: int) -> str:
-        """Why that many prompts can't be pushed out and asked again; empty where they can."""
+    def cannot_push_out(self, prompt_tokens: int, prompts: int) -> Point | None:
+        """Why that many prompts can't be pushed out and asked again; None where they can."""
         if not self._wanted.evict:
-            return "not asked to push anything out"
+            return point("tier", "unwanted")
         if self._totals is None:
-            return "the size of the KV pool is not shown"
+            return point("tier", "unshown")
         pool_tokens, _ = pool_size(self.client)
         needed = pool_tokens + prompts * prompt_tokens
         if needed > self._left:
-            return (
-                f"pushing prompts out of a pool of {pool_tokens:,} tokens takes {needed:,} tokens, more than the "
-                f"{self._left:,} left: raise --ceiling-tokens, or start with a smaller --num-gpu-blocks-override"
-            )
-        return ""
+            return point("tier", "too_large", pool=pool_tokens, needed=needed, left=self._left)
+        return None
 
     def push_out(self, prompt_tokens: int) -> None:
         """Ask for others until none of what was asked is left in the engine's own pool."""
         pool_tokens, _ = pool_size(self.client)
-        flood = Asked()
         for _ in range(-(-pool_tokens // prompt_tokens) + 1):
-            self.ask(self.document(), flood)
+            self.ask(self.document(), Asked())
 
-    def _send(self, text: str) -> Completion:
-        self._number += 1
-        request_id = f"kvtiers-check-{self._number}"
-        return self.client.ask(text, self._max_tokens, request_id, chat=self._chat, logprobs=self._logprobs)
-
-    def _spend(self, answer: Completion) -> None:
+    def _answer(self, text: str) -> Completion:
+        request_id = f"kvtiers-check-{next(self._numbers)}"
+        answer = self.client.ask(text, self._max_tokens, request_id, chat=self._chat, logprobs=self._logprobs)
         self._left -= answer.prompt_tokens
+        return answer
 
 
-@contextmanager
+@contextlib.contextmanager
 def asking(wanted: Check, max_tokens: int, *, logprobs: bool = False) -> Iterator[Asker]:
     """Connected for as long as it is used.
 
@@ -146,7 +137,7 @@ def asking(wanted: Check, max_tokens: int, *, logprobs: bool = False) -> Iterato
         LabError: when the server cannot be asked at all.
     """
     url = wanted.url.rstrip("/").removesuffix("/v1")
-    with ExitStack() as stack:
+    with contextlib.ExitStack() as stack:
         client = Client(url, served_model(url, wanted.api_key), wanted.api_key)
         stack.callback(client.close)
         server = CacheServer(wanted.server, None) if wanted.server else None

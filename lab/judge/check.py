@@ -6,7 +6,7 @@ from kvtiers.errors import KvtiersError
 from kvtiers.logs.diagnosis import conclude
 from kvtiers.logs.read import read_log_file
 from lab.judge.asker import Asker, Check, asking
-from lab.judge.points import Asked, Point, State, answered_by, answers, own_cache, server_point, tier
+from lab.judge.points import Asked, Point, answered_by, answers, own_cache, point, server_point, tier
 
 ROUNDS = 3
 MAX_TOKENS = 8
@@ -31,7 +31,7 @@ class _Checker:
         """All checkpoints."""
         self._asker.warm_up()
         documents = [self._asker.document() for _ in range(ROUNDS)]
-        cold, again = Asked(), Asked()
+        cold, again, late = Asked(), Asked(), Asked()
         for document in documents:
             self._asker.ask(document, cold)
             self._asker.ask(document, again)
@@ -39,60 +39,48 @@ class _Checker:
         if self._asker.server:
             yield server_point(self._asker.server.status())
         yield own_cache(cold, again)
-        late = Asked()
         yield self._tier(documents, cold, late)
-        yield self._changed(documents[0], cold)
+        yield self._changed(documents[0])
         yield answers(cold, (again, late), self._asker.gap_nats)
         if any(step.disturbed for step in (cold, again, late)):
-            yield Point("traffic", State.UNCLEAR, "others use this server: its counters hold their tokens too")
+            yield point("traffic", "others")
         yield from self._log()
 
     def _connector(self, cold: Asked) -> Point:
         asked = cold.moved("external_queries")
-        if asked is None:
-            return Point("connector", State.UNCLEAR, "the server shows no vLLM counters")
-        if asked == 0:
-            return Point(
-                "connector",
-                State.FAILED,
-                "no KV connector is asked: vLLM's external prefix-cache counters stand still. "
-                "Start it with --kv-transfer-config (python -m kvtiers plan writes it)",
-            )
-        return Point("connector", State.OK, f"a KV connector was asked for {asked:,} tokens")
+        return point("connector", "unshown" if asked is None else "asked" if asked else "unasked", asked=asked)
 
     def _tier(self, documents: Sequence[str], cold: Asked, late: Asked) -> Point:
+        """Push the documents out, and ask for them again."""
         prompt_tokens = cold.answers[0].prompt_tokens
-        skipped = self._asker.cannot_push_out(prompt_tokens, ROUNDS + 2)
-        if skipped:
-            return Point("tier", State.SKIPPED, skipped)
+        if skipped := self._asker.cannot_push_out(prompt_tokens, ROUNDS + 2):
+            return skipped
         self._asker.push_out(prompt_tokens)
         before = self._asker.all_totals()
         for document in documents:
             self._asker.ask(document, late)
         return tier(cold, late, answered_by(before, self._asker.all_totals()))
 
-    def _changed(self, document: str, cold: Asked) -> Point:
+    def _changed(self, document: str) -> Point:
         """The first word changed: nothing of it may come back."""
         first, rest = document.split(" ", maxsplit=1)
         changed = Asked()
         self._asker.ask(f"{first[::-1]}q {rest}", changed)
-        hits = (changed.moved("own_hits") or 0) + (changed.moved("external_hits") or 0)
-        hits = max(hits, changed.answers[0].cached_tokens or 0)
-        if not any(changed.counters) and changed.answers[0].cached_tokens is None:
-            return Point("changed token", State.UNCLEAR, "the server shows neither counters nor cached tokens")
-        if 2 * hits > changed.answers[0].prompt_tokens:
-            return Point("changed token", State.FAILED, f"{hits:,} tokens came back for a prompt never sent before")
-        return Point("changed token", State.OK, f"one changed word at the front: {hits:,} tokens came back")
+        (answer,), (counters,) = changed.answers, changed.counters
+        if counters is None and answer.cached_tokens is None:
+            return point("changed token", "unshown")
+        hits = max(counters.own_hits + counters.external_hits if counters else 0, answer.cached_tokens or 0)
+        return point("changed token", "stale" if 2 * hits > answer.prompt_tokens else "fresh", hits=hits)
 
     def _log(self) -> Iterator[Point]:
         if self._wanted.log is None:
             return
         try:
-            diagnosis = conclude(*read_log_file(self._wanted.log))
+            diagnosis = conclude(read_log_file(self._wanted.log))
         except KvtiersError as error:
-            yield Point("log", State.UNCLEAR, str(error))
+            yield point("log", "unread", why=error)
             return
         for problem in diagnosis.problems:
-            yield Point("log", State.FAILED, f"{problem.what()} {problem.next_step()} [{problem.id}]")
+            yield point("log", "problem", what=problem.what(), next=problem.next_step(), id=problem.id)
         if not diagnosis.problems:
-            yield Point("log", State.OK, f"{diagnosis.conclusion.what()} [{diagnosis.conclusion.id}]")
+            yield point("log", "fine", what=diagnosis.conclusion.what(), id=diagnosis.conclusion.id)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from lab.errors import LabError
 from lab.judge.answers import EXACT_NATS, GAP_NATS
 from lab.judge.asker import Asker, Check, asking
-from lab.judge.points import Agreement, Asked, State, agreement, answered_by, apart_nats
+from lab.judge.points import Agreement, Asked, State, agreement, answered_by, apart_nats, point
 
 DEFAULT_PROMPTS, DEFAULT_MINUTES = 8, 5.0
 MAX_TOKENS = 16
@@ -78,7 +78,7 @@ def run_needle(
             needles.append(_needle(asker))
             asker.ask(needles[-1].prompt, cold)
         if skipped := asker.cannot_push_out(cold.answers[0].prompt_tokens, len(needles) + 1 + 2 * _CALIBRATED):
-            return Verdict(State.SKIPPED, skipped)
+            return Verdict(skipped.state, skipped.what)
         _leave_in_a_tier(asker, cold.answers[0].prompt_tokens, empty_ram)
         before_asking_again()
         before = asker.all_totals()
@@ -131,16 +131,10 @@ def _verdict(
         found[agreement(first, again, asker.gap_nats, tolerance_nats)].append(needle.fact)
     hits = [counters.external_hits for *_, counters in compared if counters and counters.external_hits]
     wrong, untold, many = found[Agreement.WRONG], found[Agreement.UNTOLD], len(compared)
-    what = f"{len(hits)} of {many} prompts came back, {sum(hits):,} tokens {by}"
-    if wrong:
-        state, what = State.FAILED, f"{len(wrong)} of {many} were answered otherwise than computed: wrong KV; {what}"
-    elif untold:
-        state = State.UNCLEAR
-        what = f"{len(untold)} of {many} were answered otherwise, and the server shows no logprobs to tell why; {what}"
-    elif not hits:
-        state, what = State.UNCLEAR, f"none of {many} prompts came back from a tier: nothing is proven"
-    else:
-        state, what = State.OK, f"{what}; all answered as when computed"
-    what = f"{what}; rounding explains {tolerance_nats:.2f} nats here"
+    ending = "wrong" if wrong else "untold" if untold else "same" if hits else "lost"
+    values = {"many": many, "back": len(hits), "tokens": sum(hits), "by": by, "nats": tolerance_nats}
+    told = point("needle", ending, wrong=len(wrong), untold=len(untold), **values)
     named = sum(needle.fact in first.text for needle, first, *_ in compared)
-    return Verdict(state, what, many, len(hits), sum(hits), by, named, tolerance_nats, tuple(wrong), tuple(untold))
+    return Verdict(
+        told.state, told.what, many, len(hits), sum(hits), by, named, tolerance_nats, tuple(wrong), tuple(untold)
+    )

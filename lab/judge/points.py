@@ -1,9 +1,11 @@
-"""The checkpoints of ``lab check``, and what answers and counters say of each."""
+"""The checkpoints of ``lab check``, and what answers and counters say of each. Its sentences stand in points.toml."""
 
 import math
+import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -11,10 +13,12 @@ from kvtiers.result.evidence import Counters
 from kvtiers.units import format_bytes, format_seconds
 from lab.judge.answers import GAP_NATS, drift_nats, first_difference
 from lab.measure.cache_server import L1_HITS, L2_HITS
-from lab.measure.client import Completion, RequestError
+from lab.measure.client import Completion
+from lab.measure.server import RequestError
 
 Gap = Callable[[Sequence[int], int, int], float | None]
 _WAIT_OF_A_DEGRADED_START_S = 2.5
+_ENDINGS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 class State(StrEnum):
@@ -39,6 +43,12 @@ class Point:
     name: str
     state: State
     what: str
+
+
+def point(name: str, ending: str, **values: object) -> Point:
+    """A checkpoint that ended so, one of its entries in points.toml."""
+    state, sentence = _ENDINGS[name][ending]
+    return Point(name, State(state), sentence.format(**values))
 
 
 @dataclass
@@ -80,41 +90,25 @@ class Asked:
 
 
 def own_cache(cold: Asked, again: Asked) -> Point:
-    """Does the same prompt at once hit the engine\'s own prefix cache?"""
-    times = f"first {cold}, at once again {again}"
+    """Does the same prompt at once hit the engine's own prefix cache?"""
     hits = again.cached() if again.moved("own_hits") is None else again.moved("own_hits")
     if hits == 0:
-        return Point("own cache", State.FAILED, f"the same prompt at once did not hit vLLM's own prefix cache; {times}")
-    if hits and min(again.times) > _WAIT_OF_A_DEGRADED_START_S:
-        return Point(
-            "own cache",
-            State.FAILED,
-            f"hits, and yet each request waits about 3 s: LMCache started degraded, see its first ERROR; {times}",
-        )
-    if _clearly_faster(again, cold):
-        return Point("own cache", State.OK, times)
-    return Point("own cache", State.UNCLEAR, f"the difference is within the noise: use a longer prompt; {times}")
+        ending = "missed"
+    elif hits and min(again.times) > _WAIT_OF_A_DEGRADED_START_S:
+        ending = "waits"
+    else:
+        ending = "faster" if _clearly_faster(again, cold) else "noise"
+    return point("own cache", ending, times=f"first {cold}, at once again {again}")
 
 
 def tier(cold: Asked, late: Asked, answered_by: str) -> Point:
     """Did a tier below the engine's own cache answer, which, and was it faster?"""
-    times = f"first {cold}, after eviction {late}"
     own, external = late.moved("own_hits") or 0, late.moved("external_hits") or 0
-    asked = sum(answer.prompt_tokens for answer in late.answers)
-    if external == 0 and 2 * own > asked:
-        return Point("tier", State.UNCLEAR, f"the prompts were not pushed out of vLLM's own cache; {times}")
     if external == 0:
-        return Point(
-            "tier",
-            State.FAILED,
-            f"nothing came back after eviction: no tier kept it, or it is not found again "
-            f"(disk limit 0? degraded start? hash?); {times}",
-        )
-    if _clearly_faster(late, cold):
-        return Point("tier", State.OK, f"{external:,} tokens came back, {answered_by}; {times}")
-    return Point(
-        "tier", State.UNCLEAR, f"{external:,} tokens came back, {answered_by}, but not faster beyond the noise; {times}"
-    )
+        ending = "held" if 2 * own > sum(answer.prompt_tokens for answer in late.answers) else "lost"
+    else:
+        ending = "faster" if _clearly_faster(late, cold) else "noise"
+    return point("tier", ending, tokens=external, by=answered_by, times=f"first {cold}, after eviction {late}")
 
 
 def answers(cold: Asked, reused: Sequence[Asked], gap_nats: Gap) -> Point:
@@ -125,23 +119,8 @@ def answers(cold: Asked, reused: Sequence[Asked], gap_nats: Gap) -> Point:
         found.append(max((agreement(first, other, gap_nats) for other, _ in others), default=Agreement.SAME))
         if len({kept for _, kept in others}) == 1 and len({(other.text, other.token_ids) for other, _ in others}) > 1:
             found[-1] = Agreement.WRONG
-    worst, many = max(found), f"{sum(kind is not Agreement.SAME for kind in found)} of {len(found)} prompts"
-    return {
-        Agreement.SAME: Point("answers", State.OK, "the same answers cold and reused"),
-        Agreement.ROUNDING: Point(
-            "answers", State.OK, f"{many} answered differently where two tokens are about as likely: rounding"
-        ),
-        Agreement.UNTOLD: Point(
-            "answers",
-            State.UNCLEAR,
-            f"{many} were answered differently when reused; wrong KV or rounding, the server shows no logprobs to tell",
-        ),
-        Agreement.WRONG: Point(
-            "answers",
-            State.FAILED,
-            f"{many} were answered differently when reused, and rounding does not explain it: wrong KV",
-        ),
-    }[worst]
+    many = f"{sum(kind is not Agreement.SAME for kind in found)} of {len(found)} prompts"
+    return point("answers", max(found).name.lower(), many=many)
 
 
 def agreement(first: Completion, other: Completion, gap_nats: Gap, tolerance_nats: float = GAP_NATS) -> Agreement:
@@ -200,8 +179,4 @@ def server_point(status: dict[str, Any]) -> Point:
     used, room = manager["l1_usage"]
     below = ", ".join(adapter["type"] for adapter in manager["l2_adapters"]) or "nothing"
     what = f"engines registered: {engines}; RAM {format_bytes(used)} of {format_bytes(room)}; below it: {below}"
-    if not status["is_healthy"]:
-        return Point("server", State.FAILED, f"it calls itself unhealthy; {what}")
-    if not engines:
-        return Point("server", State.FAILED, f"no engine uses it: is it the one in lmcache.mp.host and .port? {what}")
-    return Point("server", State.OK, what)
+    return point("server", "unhealthy" if not status["is_healthy"] else "used" if engines else "unused", what=what)

@@ -3,13 +3,13 @@
 import mmap
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from kvtiers.units import format_bytes
 from lab.errors import LabError
 from lab.measure import page_cache
+from lab.waiting import tries
 from machine.mounts import mount_of
 
 WRITE_TIMEOUT_S = 120.0
@@ -23,7 +23,8 @@ _SPARE_BYTES = 512 * 1024**2
 
 
 class ChunkFiles:
-    """The chunk files below one directory. ``chunk_bytes`` is the size of each."""
+    """The chunk files below one directory. ``chunk_bytes`` is the size of each. Its methods raise LabError where that
+    does not come about."""
 
     def __init__(self, directory: Path, chunk_bytes: float, direct_io: bool) -> None:
         self.directory = directory
@@ -31,30 +32,20 @@ class ChunkFiles:
         self.direct_io = direct_io
 
     def await_written(self, chunks: int, check: Callable[[], None]) -> None:
-        """Block until ``chunks`` whole files lie on disk; LMCache writes them behind the answer.
-
-        Args:
-            chunks: every full chunk asked for so far.
-            check: called while waiting; raises when waiting is in vain.
-
-        Raises:
-            LabError: when they do not come.
-        """
-        deadline = time.monotonic() + WRITE_TIMEOUT_S
-        while (written := self._written()) < chunks:
+        """Block until ``chunks`` whole files lie on disk, every full chunk asked for so far: LMCache writes them behind
+        the answer. ``check`` raises when waiting is in vain."""
+        for is_last in tries(WRITE_TIMEOUT_S, _POLL_S):
+            written = sum(file.stat().st_size >= self.chunk_bytes for file in self._files())
+            if written >= chunks:
+                return
             check()
-            if time.monotonic() > deadline:
+            if is_last:
                 raise LabError(
                     f"LMCache wrote {written} of {chunks} chunks in {WRITE_TIMEOUT_S:.0f} s: is its disk tier on?"
                 )
-            time.sleep(_POLL_S)
 
     def leave_page_cache(self) -> None:
-        """What is read next comes from the drive; with direct IO it does so anyway.
-
-        Raises:
-            LabError: when the page cache keeps them.
-        """
+        """What is read next comes from the drive; with direct IO it does so anyway."""
         if self.direct_io:
             return
         page_cache.drop(self._files())
@@ -63,11 +54,7 @@ class ChunkFiles:
             raise LabError(f"the page cache still holds {held:.1%} of the chunk files: the drive cannot be measured")
 
     def enter_page_cache(self) -> None:
-        """What is read next comes from memory.
-
-        Raises:
-            LabError: when they do not fit.
-        """
+        """What is read next comes from memory."""
         page_cache.fill(self._files())
         held = page_cache.held_share(self._files())
         if held < _NEARLY_ALL:
@@ -75,9 +62,6 @@ class ChunkFiles:
 
     def _files(self) -> Iterator[Path]:
         return (path for path in self.directory.rglob("*") if path.suffix in _SUFFIXES)
-
-    def _written(self) -> int:
-        return sum(file.stat().st_size >= self.chunk_bytes for file in self._files())
 
 
 def check_cache_root(root: Path, needed_bytes: float) -> None:

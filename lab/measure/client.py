@@ -1,5 +1,6 @@
 """Streaming completions over one warm connection, timed where the first content token arrives."""
 
+import contextlib
 import json
 import time
 from collections.abc import Iterator, Sequence
@@ -8,21 +9,13 @@ from typing import Any
 
 import httpx
 
-from lab.errors import LabError
+from lab.measure.server import RequestError, Server, said
 
 # A cold 8k prompt takes half a minute on one CPU core; only a dead server takes this long.
 READ_TIMEOUT_S = 600.0
 # As many as vLLM gives unless its --max-logprobs says otherwise.
 LIKELIEST = 20
 _LOGPROBS = {"logprobs": 0}  # of the token that was chosen, and of no other
-
-
-class RequestError(LabError):
-    """The server refused, broke off, or sent something that is not a completion. ``status``: HTTP's, where known."""
-
-    def __init__(self, message: str, status: int | None = None) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 @dataclass(frozen=True)
@@ -41,91 +34,57 @@ class Completion:
     logprobs: tuple[float, ...] = ()
 
 
-class Client:
-    """Talks to one OpenAI-compatible vLLM server, with ``api_key`` where it wants one."""
+class Client(Server):
+    """Talks to one OpenAI-compatible vLLM server, with ``api_key`` where it wants one. Each method raises RequestError
+    with what the server said. ``logprobs``: of the generated tokens, too; that takes time."""
 
     def __init__(
-        self, base_url: str, model: str, api_key: str | None = None, read_timeout_s: float = READ_TIMEOUT_S
+        self, url: str, model: str, api_key: str | None = None, *, read_timeout_s: float = READ_TIMEOUT_S
     ) -> None:
-        self.base_url = base_url.rstrip("/")
-        self.model = model
         headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
-        timeout = httpx.Timeout(10.0, read=read_timeout_s)
-        self._http = httpx.Client(base_url=self.base_url, timeout=timeout, headers=headers)
+        super().__init__(url, timeout=httpx.Timeout(10.0, read=read_timeout_s), headers=headers)
+        self.model = model
 
     def complete(
         self, prompt: Sequence[int], max_tokens: int, request_id: str, *, logprobs: bool = False
     ) -> Completion:
-        """Greedy completion of a prompt of token ids.
-
-        Args:
-            prompt: token ids, sent as they are: no chat template, no tokenizer between us and the cache.
-            max_tokens: always that many are generated.
-            request_id: the engine logs the request as ``cmpl-<request_id>-0…``.
-            logprobs: of the generated tokens, too; that takes time.
-
-        Raises:
-            RequestError: with what the server said.
-        """
-        body = {
-            "model": self.model,
-            "prompt": list(prompt),
-            "max_tokens": max_tokens,
-            "temperature": 0,
-            "ignore_eos": True,
-            "stream": True,
-            "stream_options": {"include_usage": True},
-            "return_token_ids": True,
-        }
-        return self._stream("/v1/completions", body | (_LOGPROBS if logprobs else {}), request_id)
+        """Greedy completion of a prompt of token ids, sent as they are: no chat template, no tokenizer between us and
+        the cache. Always ``max_tokens`` are generated; the engine logs the request as ``cmpl-<request_id>-0…``."""
+        more = _LOGPROBS if logprobs else {}
+        return self._stream("/v1/completions", request_id, max_tokens, prompt=list(prompt), ignore_eos=True, **more)
 
     def ask(self, text: str, max_tokens: int, request_id: str, *, chat: bool, logprobs: bool = False) -> Completion:
-        """Greedy answer to a text, for servers whose tokenizer we do not have.
-
-        Args:
-            text: the prompt, or with ``chat`` the only message.
-            max_tokens: at most that many are generated.
-            request_id: as in ``complete``.
-            logprobs: of the generated tokens, too.
-            chat: use /v1/chat/completions.
-
-        Raises:
-            RequestError: with what the server said.
-        """
-        body: dict[str, Any] = {"model": self.model, "max_tokens": max_tokens, "temperature": 0, "stream": True}
-        body |= {"stream_options": {"include_usage": True}, "return_token_ids": True}
+        """Greedy answer of at most ``max_tokens`` to a text as prompt or, with ``chat``, as the only message: for
+        servers whose tokenizer we do not have."""
         if chat:
-            body |= {"messages": [{"role": "user", "content": text}], "logprobs": logprobs}
-            return self._stream("/v1/chat/completions", body, request_id)
-        return self._stream("/v1/completions", body | {"prompt": text} | (_LOGPROBS if logprobs else {}), request_id)
+            message = {"role": "user", "content": text}
+            path = "/v1/chat/completions"
+            return self._stream(path, request_id, max_tokens, messages=[message], logprobs=logprobs)
+        return self._stream("/v1/completions", request_id, max_tokens, prompt=text, **(_LOGPROBS if logprobs else {}))
 
-    def _stream(self, path: str, body: dict[str, Any], request_id: str) -> Completion:
-        content = json.dumps(body, separators=(",", ":")).encode()
+    def _stream(self, path: str, request_id: str, max_tokens: int, **asked: Any) -> Completion:
+        asked |= {"model": self.model, "max_tokens": max_tokens, "temperature": 0, "stream": True}
+        asked |= {"stream_options": {"include_usage": True}, "return_token_ids": True}
+        content = json.dumps(asked, separators=(",", ":")).encode()
         headers = {"content-type": "application/json", "accept-encoding": "identity", "x-request-id": request_id}
-        request = self._http.build_request("POST", path, content=content, headers=headers)
         arrivals: list[tuple[float, bytes]] = []
+        request = self._http.build_request("POST", path, content=content, headers=headers)
         started = time.perf_counter()
         try:
-            response = self._http.send(request, stream=True)
-            try:
+            with contextlib.closing(self._http.send(request, stream=True)) as response:
                 if response.status_code != httpx.codes.OK:
                     status = response.status_code
-                    raise RequestError(f"the server answered {status}: {_said(response.read())}", status)
+                    raise RequestError(f"the server answered {status}: {said(response.read())}", status)
                 # Arrival is noted before anything is parsed: parsing is our time, not the engine's.
                 for piece in response.iter_raw():
                     arrivals.append((time.perf_counter(), piece))
-            finally:
-                response.close()
         except httpx.HTTPError as error:
-            raise RequestError(f"the connection to {self.base_url} broke: {error or type(error).__name__}") from error
+            raise RequestError(f"the connection to {self.url} broke: {error or type(error).__name__}") from error
         return _completion(arrivals, started)
 
     def gap_nats(self, prompt: Sequence[int], first: int, second: int) -> float | None:
         """By how much the likelier of two tokens is likelier to come next, in nats; None where one of them is not among
         the LIKELIEST. Computed anew, whatever caches hold: vLLM reads none where a prompt's own logprobs are asked for.
-
-        Raises:
-            RequestError: with what the server said.
         """
         body = {
             "model": self.model,
@@ -136,62 +95,31 @@ class Client:
             "logprobs": LIKELIEST,
             "return_tokens_as_token_ids": True,
         }
-        answer = self._post("/v1/completions", body)
+        answer = self.answer("POST", "/v1/completions", body)
         try:
             likely = json.loads(answer)["choices"][0]["logprobs"]["top_logprobs"][0]
         except (ValueError, KeyError, IndexError, TypeError) as error:
-            raise RequestError(f"{self.base_url} answered without logprobs: {answer[:200]}") from error
+            raise RequestError(f"{self.url} answered without logprobs: {answer[:200]}") from error
         both = [likely.get(f"token_id:{token}") for token in (first, second)]
         return None if None in both else abs(both[0] - both[1])
 
-    def get_text(self, path: str) -> str:
-        """The body of a GET.
-
-        Raises:
-            RequestError: when it is not there.
-        """
-        return self._answer("GET", path)
-
     def tokenize(self, text: str) -> list[int]:
-        """Token ids of a text by the server's own tokenizer, without special tokens.
-
-        Raises:
-            RequestError: when the server has no /tokenize.
-        """
+        """Token ids of a text by the server's own tokenizer, without special tokens."""
         body = {"model": self.model, "prompt": text, "add_special_tokens": False}
-        return [int(token) for token in json.loads(self._post("/tokenize", body))["tokens"]]
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._http.close()
-
-    def _post(self, path: str, body: dict[str, Any]) -> str:
-        return self._answer("POST", path, body)
-
-    def _answer(self, method: str, path: str, body: dict[str, Any] | None = None) -> str:
-        try:
-            response = self._http.request(method, path, json=body)
-        except httpx.HTTPError as error:
-            raise RequestError(f"no answer from {self.base_url}{path}: {error}") from error
-        if response.status_code != httpx.codes.OK:
-            status = response.status_code
-            raise RequestError(f"{self.base_url}{path} answered {status}: {_said(response.content)}", status)
-        return response.text
+        return [int(token) for token in json.loads(self.answer("POST", "/tokenize", body))["tokens"]]
 
 
-def served_model(base_url: str, api_key: str | None = None) -> str:
+def served_model(url: str, api_key: str | None = None) -> str:
     """The name of the first model a server serves.
 
     Raises:
         RequestError: when nothing that speaks the OpenAI protocol answers there.
     """
-    client = Client(base_url, "", api_key)
-    try:
-        return str(json.loads(client.get_text("/v1/models"))["data"][0]["id"])
-    except (ValueError, KeyError, IndexError) as error:
-        raise RequestError(f"{base_url}/v1/models does not list a model") from error
-    finally:
-        client.close()
+    with contextlib.closing(Client(url, "", api_key)) as client:
+        try:
+            return str(json.loads(client.answer("GET", "/v1/models"))["data"][0]["id"])
+        except (ValueError, KeyError, IndexError) as error:
+            raise RequestError(f"{url}/v1/models does not list a model") from error
 
 
 def _completion(arrivals: Sequence[tuple[float, bytes]], started: float) -> Completion:
@@ -206,26 +134,26 @@ def _completion(arrivals: Sequence[tuple[float, bytes]], started: float) -> Comp
         usage = data.get("usage") or {}
         prompt_tokens = usage.get("prompt_tokens", prompt_tokens)
         cached_tokens = (usage.get("prompt_tokens_details") or {}).get("cached_tokens", cached_tokens)
-        prompt_ids = tuple(
-            data.get("prompt_token_ids") or prompt_ids
-        )  # of a chat; of a completion each choice has them
+        prompt_ids = tuple(data.get("prompt_token_ids") or prompt_ids)  # of a chat; a completion's choices have them
         for choice in data.get("choices", ()):
             prompt_ids = tuple(choice.get("prompt_token_ids") or prompt_ids)
-            ids, said = choice.get("token_ids") or [], _text(choice)
+            ids, words = choice.get("token_ids") or [], _text(choice)
             # A chat's first chunk is empty. So is an answer that ends at once, or that no text can show.
             ended_empty = bool(choice.get("finish_reason")) and not token_times
-            if ids or said or ended_empty:
+            if ids or words or ended_empty:
                 token_times.append(arrived)
                 token_ids += ids
-                text.append(said)
+                text.append(words)
                 logprobs += _logprobs(choice)
     if not token_times:
         raise RequestError("the server's stream held no token")
     tokens = len(token_ids) or len(token_times)
     tpot_s = (token_times[-1] - token_times[0]) / (tokens - 1) if tokens > 1 else 0.0
     ttft_s = token_times[0] - started
-    said_tokens, whole = tuple(token_ids), "".join(text)
-    return Completion(prompt_tokens, said_tokens, whole, ttft_s, tpot_s, cached_tokens, prompt_ids, tuple(logprobs))
+    whole = "".join(text)
+    return Completion(
+        prompt_tokens, tuple(token_ids), whole, ttft_s, tpot_s, cached_tokens, prompt_ids, tuple(logprobs)
+    )
 
 
 def _logprobs(choice: dict[str, Any]) -> list[float]:
@@ -260,7 +188,3 @@ def _event(payload: str) -> dict[str, Any]:
     if "error" in data:
         raise RequestError(f"the server broke the stream off: {json.dumps(data['error'])[:300]}")
     return data
-
-
-def _said(content: bytes) -> str:
-    return content.decode(errors="replace").strip()[:300]

@@ -1,12 +1,11 @@
 """vLLM's /metrics: the prefix-cache counters before and after a request, and the pool's size."""
 
-import time
-
 from prometheus_client.parser import text_string_to_metric_families
 
 from kvtiers.result.evidence import Counters
 from lab.errors import LabError
 from lab.measure.client import Client
+from lab.waiting import tries
 
 SETTLE_TIMEOUT_S = 10.0
 _POLL_S = 0.005
@@ -21,19 +20,14 @@ _FINISHED = "vllm:request_success_total"
 
 
 def read_totals(client: Client) -> dict[str, float]:
-    """Every sample of a vLLM server's /metrics."""
-    totals = metric_totals(client.get_text("/metrics"))
+    """Every sample of a vLLM server's /metrics.
+
+    Raises:
+        LabError: when they are not vLLM's.
+    """
+    totals = client.totals()
     if _FINISHED not in totals:
-        raise LabError(f"{client.base_url}/metrics has no {_FINISHED}: is this a vLLM server with metrics on?")
-    return totals
-
-
-def metric_totals(text: str) -> dict[str, float]:
-    """Every sample in Prometheus' text format, summed over its labels."""
-    totals: dict[str, float] = {}
-    for family in text_string_to_metric_families(text):
-        for sample in family.samples:
-            totals[sample.name] = totals.get(sample.name, 0.0) + sample.value
+        raise LabError(f"{client.url}/metrics has no {_FINISHED}: is this a vLLM server with metrics on?")
     return totals
 
 
@@ -46,17 +40,14 @@ def await_deltas(client: Client, before: dict[str, float]) -> tuple[Counters, di
     Raises:
         LabError: when the request is never counted.
     """
-    deadline = time.monotonic() + SETTLE_TIMEOUT_S
-    while True:
+    for is_last in tries(SETTLE_TIMEOUT_S, _POLL_S):
         now = read_totals(client)
         if now[_FINISHED] > before[_FINISHED]:
             break
-        if time.monotonic() > deadline:
+        if is_last:
             raise LabError(f"{_FINISHED} did not move within {SETTLE_TIMEOUT_S:.0f} s of a finished request")
-        time.sleep(_POLL_S)
-    deltas = [int(now.get(name, 0.0) - before.get(name, 0.0)) for name in _NAMES]
-    prefill_s = now.get(_PREFILL_S, 0.0) - before.get(_PREFILL_S, 0.0)
-    return Counters(deltas[0], deltas[1], deltas[2], deltas[3], prefill_s), now
+    own_queries, own_hits, queries, hits = (int(now[name] - before[name]) for name in _NAMES)
+    return Counters(own_queries, own_hits, queries, hits, now[_PREFILL_S] - before[_PREFILL_S]), now
 
 
 def pool_size(client: Client) -> tuple[int, int]:
@@ -65,9 +56,9 @@ def pool_size(client: Client) -> tuple[int, int]:
     Raises:
         LabError: when it does not tell.
     """
-    for family in text_string_to_metric_families(client.get_text("/metrics")):
+    for family in text_string_to_metric_families(client.answer("GET", "/metrics")):
         for sample in family.samples:
             if sample.name.startswith("vllm:cache_config_info"):
                 block_tokens = int(sample.labels["block_size"])
                 return (int(sample.labels["num_gpu_blocks"]) - 1) * block_tokens, block_tokens
-    raise LabError(f"{client.base_url}/metrics does not tell the size of the KV pool")
+    raise LabError(f"{client.url}/metrics does not tell the size of the KV pool")

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-_BLOCK = 4 * 1024**2
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
 
@@ -14,20 +13,15 @@ _libc.mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
 def drop(files: Iterable[Path]) -> None:
     """Push the files out. Only clean pages go, so each is synced first."""
     for file in files:
-        descriptor = os.open(file, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-        finally:
-            os.close(descriptor)
+        with file.open("rb") as stream:
+            os.fsync(stream.fileno())
+            os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def fill(files: Iterable[Path]) -> None:
     """Bring the files in, by reading them."""
     for file in files:
-        with file.open("rb", buffering=0) as stream:
-            while stream.read(_BLOCK):
-                pass
+        file.read_bytes()
 
 
 def held_share(files: Iterable[Path]) -> float:

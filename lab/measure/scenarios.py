@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kvtiers.ledger.tiers import Tier
-from kvtiers.result.evidence import Evidence, contradictions
+from kvtiers.result.evidence import Evidence, ServerCounters, ServerLog, contradictions
 from kvtiers.result.schema import Sample
 from kvtiers.result.steps import Arm, Moment, Step
 from lab.judge.engine_log import EngineLog
 from lab.knobs import Knobs
 from lab.measure.cache_server import CacheServer
 from lab.measure.chunks import ChunkFiles
-from lab.measure.client import Client
+from lab.measure.client import Client, Completion
 from lab.measure.counters import await_deltas, read_totals
 from lab.measure.documents import Document, TokenSource
 
@@ -55,16 +55,14 @@ class Experiment:
     floods: int
     knobs: Knobs
 
-    def requests(self, targets: Sequence[Target]) -> int:
-        """How many requests a run takes, warm-up included, without a restart's."""
-        rounds = self.knobs.repeats * len(self.documents) + 1
-        late = sum(len(target.steps(Moment.EVICTED, self.knobs.page_cache)) for target in targets)
-        return rounds * (2 * len(targets) + late * (1 + self.floods))
+    def requests(self, targets: Sequence[Target], again: bool) -> int:
+        """How many requests ``Runner.run`` takes, warm-up included."""
 
-    @property
-    def requests_again(self) -> int:
-        """How many requests the part after a restart takes."""
-        return self.knobs.repeats * len(self.documents) + 1
+        def steps(*moments: Moment) -> int:
+            return sum(len(target.steps(moment, self.knobs.page_cache)) for target in targets for moment in moments)
+
+        a_round = steps(Moment.FIRST, Moment.AT_ONCE) + steps(Moment.EVICTED) * (1 + self.floods)
+        return (self.knobs.repeats * len(self.documents) + 1) * (steps(Moment.RESTARTED) if again else a_round)
 
     @property
     def warm_up(self) -> Document:
@@ -87,81 +85,49 @@ class Runner:
         self._on_request = on_request
         self._ids = (f"kvtiers-{number}" for number in itertools.count())
 
-    def run(self) -> Iterator[Sample]:
+    def run(self, again: bool) -> Iterator[Sample]:
         """Yield samples as they are taken, so that a run that breaks off keeps those it has.
 
-        Between targets the order alternates from round to round: what is compared is measured side by side.
+        Between targets the order alternates from round to round: what is compared is measured side by side. ``again``:
+        the same documents, on processes that were started anew: what was kept across the restart?
 
         Raises:
             LabError: from the client, the counters, the log or a process's own end.
         """
-        self._read_totals()
-        # The first round is thrown away: it pays for lazy imports, first-touch memory and cold files on every path.
-        for _ in self._round(self._targets, self._experiment.warm_up, repeat=0):
-            pass
-        for document, repeat in self._experiment.asked():
-            yield from self._round(self._targets if repeat % 2 else self._targets[::-1], document, repeat)
-
-    def run_again(self) -> Iterator[Sample]:
-        """The same documents, on processes that were started anew: what was kept across the restart?
-
-        Raises:
-            LabError: as ``run``.
-        """
-        self._read_totals()
-        for document, repeat in [(self._experiment.warm_up, 0), *self._experiment.asked()]:
-            for target in self._targets:
-                for step in target.steps(Moment.RESTARTED, page_cache=False):
-                    sample = self._measure(target, step, document, repeat)
-                    if repeat:
-                        yield sample
-
-    def _read_totals(self) -> None:
         for target in self._targets:
             target.totals = read_totals(target.client)
+        # The first round is thrown away: it pays for lazy imports, first-touch memory and cold files on every path.
+        for document, repeat in [(self._experiment.warm_up, 0), *self._experiment.asked()]:
+            targets = self._targets[::-1] if repeat and repeat % 2 == 0 else self._targets
+            asked = (targets, document, repeat)
+            for sample in self._ask(Moment.RESTARTED, *asked) if again else self._round(*asked):
+                if repeat:
+                    yield sample
+
+    def _ask(self, moment: Moment, targets: Sequence[Target], document: Document, repeat: int) -> Iterator[Sample]:
+        for target in targets:
+            for step in target.steps(moment, self._experiment.knobs.page_cache):
+                yield self._measure(target, step, document, repeat)
 
     def _round(self, targets: Sequence[Target], document: Document, repeat: int) -> Iterator[Sample]:
-        page_cache = self._experiment.knobs.page_cache
         for moment in (Moment.FIRST, Moment.AT_ONCE):
-            for target in targets:
-                for step in target.steps(moment, page_cache):
-                    yield self._measure(target, step, document, repeat)
+            yield from self._ask(moment, targets, document, repeat)
+        page_cache = self._experiment.knobs.page_cache
         late = [_alternating(target.steps(Moment.EVICTED, page_cache), repeat) for target in targets]
         for turn in range(max(map(len, late))):
             asked = [(target, steps[turn]) for target, steps in zip(targets, late, strict=True) if turn < len(steps)]
             for target, _ in asked:
                 for number in range(self._experiment.floods):
-                    self._flood(target, f"{document.name}/flood-{repeat}-{turn}-{number}")
+                    name = f"{document.name}/flood-{repeat}-{turn}-{number}"
+                    flood = self._experiment.source.document(name, self._experiment.flood_tokens)
+                    self._request(target, None, flood, max_tokens=1)
             for target, step in asked:
                 _settle(target, step)
             for target, step in asked:
                 yield self._measure(target, step, document, repeat)
 
-    def _flood(self, target: Target, name: str) -> None:
-        self._on_request(f"{target.arm} flood")
-        target.check()
-        flood = self._experiment.source.document(name, self._experiment.flood_tokens)
-        request_id = next(self._ids)
-        target.client.complete(flood.token_ids, 1, request_id)
-        _, target.totals = await_deltas(target.client, target.totals)
-        if target.cache_server:
-            target.cache_server.witness(request_id, None, len(flood.token_ids))
-        self._count_chunks(target, flood)
-
     def _measure(self, target: Target, step: Step, document: Document, repeat: int) -> Sample:
-        self._on_request(f"{target.arm} {step}")
-        target.check()
-        request_id = next(self._ids)
-        completion = target.client.complete(document.token_ids, self._experiment.knobs.max_tokens, request_id)
-        counters, target.totals = await_deltas(target.client, target.totals)
-        log = target.log.request(request_id, step) if target.log else None
-        server_log, server_counters = (
-            target.cache_server.witness(request_id, step, completion.prompt_tokens)
-            if target.cache_server
-            else (None, None)
-        )
-        if step is Step.COLD:
-            self._count_chunks(target, document)
+        completion, evidence = self._request(target, step, document, self._experiment.knobs.max_tokens)
         return Sample(
             arm=target.arm,
             step=step,
@@ -170,11 +136,25 @@ class Runner:
             prompt_tokens=completion.prompt_tokens,
             ttft_s=completion.ttft_s,
             tpot_s=completion.tpot_s,
-            evidence=Evidence(log, server_log, server_counters, counters, completion.token_ids),
+            evidence=evidence,
         )
 
-    def _count_chunks(self, target: Target, document: Document) -> None:
-        target.chunks_stored += len(document.token_ids) // self._experiment.knobs.chunk_tokens
+    def _request(
+        self, target: Target, step: Step | None, document: Document, max_tokens: int
+    ) -> tuple[Completion, Evidence]:
+        """An answer, and all that is said of it; without a step it is a flood's."""
+        self._on_request(f"{target.arm} {step or 'flood'}")
+        target.check()
+        request_id = next(self._ids)
+        completion = target.client.complete(document.token_ids, max_tokens, request_id)
+        counters, target.totals = await_deltas(target.client, target.totals)
+        log = target.log.request(request_id, step) if target.log and step else None
+        server: tuple[ServerLog | None, ServerCounters | None] = (None, None)
+        if target.cache_server:
+            server = target.cache_server.witness(request_id, step, completion.prompt_tokens)
+        if step in (None, Step.COLD):
+            target.chunks_stored += len(document.token_ids) // self._experiment.knobs.chunk_tokens
+        return completion, Evidence(log, *server, counters, completion.token_ids)
 
 
 def _alternating(steps: tuple[Step, ...], repeat: int) -> tuple[Step, ...]:

@@ -6,6 +6,7 @@ python -m lab.report.documents
 
 import json
 import re
+from collections.abc import Sequence
 
 from kvtiers.result.compare import WIRINGS, side_by_side
 from kvtiers.result.schema import Result, ReuseParts, read_result
@@ -93,19 +94,25 @@ def _headline(run: Result, language: str) -> str:
 
 
 def _steps(runs: list[Result], language: str) -> str:
-    return f"{_setup(runs[0], language)}\n\n{_table(side_by_side(runs, language))}"
+    return f"{_setup(runs[0], language)}\n\n{markdown(side_by_side(runs, language))}"
+
+
+def _setup(run: Result, language: str) -> str:
+    known = {**vars(run.machine), **vars(run.versions), **vars(run.settings), "date": run.created[:10]}
+    return text("report.setup", language, known)
 
 
 def _trials(name: str, language: str) -> str:
     run = read_survival((RESULTS / "reference" / f"{name}.json").read_text(encoding="utf-8"))
-    versions = {"vllm": run.versions.vllm, "lmcache": run.versions.lmcache, "date": run.created[:10]}
-    setup = text("survive.setup", language, {"cpu": run.machine.cpu, "cores": run.machine.cores, **versions})
-    return f"{setup}\n\n{_table(table(run, language))}"
+    setup = text("survive.setup", language, {**vars(run.machine), **vars(run.versions), "date": run.created[:10]})
+    return f"{setup}\n\n{markdown(table(run, language))}"
 
 
-def _table(rows: list[list[str]]) -> str:
+def markdown(rows: Sequence[Sequence[str]], rules: str = "---") -> str:
+    """A table in Markdown; the first row holds the heads, ``rules`` aligns all columns but the first."""
     head, *others = rows
-    return "\n".join("| " + " | ".join(line) + " |" for line in [head, ["---"] * len(head), *others])
+    lines = [head, ["---", *[rules] * (len(head) - 1)], *others]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def _parts(runs: list[Result], language: str) -> str:
@@ -120,8 +127,7 @@ def _parts(runs: list[Result], language: str) -> str:
 def _cards(language: str) -> str:
     """What fits which card, by arithmetic, with 95 % of it free: nothing of it was run."""
     names = [text(f"report.card.{name}", language, {}) for name in ("preset", "weights", "kv", "takes")]
-    head = [*names, *(text("report.card.size", language, {"gib": size}) for size in CARD_SIZES_GIB)]
-    lines = [head, ["---"] * len(head)]
+    lines = [[*names, *(text("report.card.size", language, {"gib": size}) for size in CARD_SIZES_GIB)]]
     for preset in PRESETS.values():
         if preset.engine == "cuda":
             pool = pool_of(LocalRun(preset, Knobs()))
@@ -129,7 +135,7 @@ def _cards(language: str) -> str:
             sizes = (preset.weight_bytes, pool.kv_bytes_per_token, shares[0].engine_bytes + shares[0].server_bytes)
             fits = [text(f"report.card.engines_{share.engines}", language, {}) for share in shares]
             lines.append([f"`{preset.name}`", *map(format_bytes, sizes), *fits])
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return markdown(lines)
 
 
 def _card(gib: int) -> Card:
@@ -142,20 +148,6 @@ def parts_text(parts: ReuseParts, language: str, tokens: int) -> str:
     values: dict[str, object] = {name.removesuffix("_s"): format_seconds(getattr(parts, name)) for name in names}
     values |= {"step": text(f"step.{parts.step}", language, {}), "tail": parts.tail_tokens, "tokens": tokens}
     return text("report.parts_mp" if parts.prefetch_s else "report.parts_in_process", language, values)
-
-
-def _setup(run: Result, language: str) -> str:
-    machine, versions = run.machine, run.versions
-    values = {
-        "cpu": machine.cpu,
-        "cores": machine.cores,
-        "threads": run.settings.threads,
-        "vllm": versions.vllm,
-        "lmcache": versions.lmcache,
-        "date": run.created[:10],
-        "repeats": run.settings.repeats,
-    }
-    return text("report.setup", language, values)
 
 
 if __name__ == "__main__":

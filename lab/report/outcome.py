@@ -1,22 +1,21 @@
 """What a run yields, whole or broken off, and the result file made of it."""
 
 import os
-import platform
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-import kvtiers
 from kvtiers.result.schema import SCHEMA, Host, Mode, Model, Parting, ProcessRun, Result, Sample, Settings, Versions
 from kvtiers.result.summary import summarize
 from kvtiers.settings.version_pairs import LMCacheMode
 from lab.errors import LabError
 from lab.judge.answers import Difference, differences, wrong_answers
-from lab.measure.client import RequestError
 from lab.measure.scenarios import Experiment, Runner, Target, contradicted
+from lab.measure.server import RequestError
 from lab.paths import portable
+from lab.waiting import tries
 from progress import add_bar, bars
 
 # A process that dies closes its connections first, and is gone a moment later.
@@ -36,15 +35,9 @@ def collect(experiment: Experiment, targets: Sequence[Target], outcome: Outcome,
     """Run the experiment, or with ``again`` its part after a restart; a fault ends it, and what was measured until then
     stays."""
     with bars() as progress:
-        bar = add_bar(progress, "requests", experiment.requests(targets) if not again else experiment.requests_again)
-
-        def on_request(what: str) -> None:
-            bar.note(what)
-            bar.advance()
-
+        bar = add_bar(progress, "requests", experiment.requests(targets, again))
         try:
-            runner = Runner(experiment, targets, on_request)
-            outcome.samples.extend(runner.run_again() if again else runner.run())
+            outcome.samples.extend(Runner(experiment, targets, lambda what: bar.advance(1, what)).run(again))
             outcome.partings += _partings(experiment, targets, outcome)
         except LabError as error:
             outcome.problems.append(portable(str(_cause(error, targets))))
@@ -75,46 +68,25 @@ def _gap_nats(found: Difference, prompt: Sequence[int], target: Target) -> float
 
 def _cause(error: LabError, targets: Sequence[Target]) -> LabError:
     """A dead process is the cause of whatever its client noticed first."""
-    deadline = time.monotonic() + (_DEATH_S if isinstance(error, RequestError) else 0.0)
-    while True:
+    for is_last in tries(_DEATH_S if isinstance(error, RequestError) else 0.0, _POLL_S):
         try:
             for target in targets:
                 target.check()
         except LabError as death:
             return death
-        if time.monotonic() >= deadline:
-            return error
-        time.sleep(_POLL_S)
+        if is_last:
+            break
+    return error
 
 
-def settings(
-    experiment: Experiment,
-    *,
-    pool_tokens: int,
-    block_tokens: int,
-    chunk_tokens: int | None = None,
-    threads: int | None = None,
-    direct_io: bool | None = None,
-    l1_gib: float | None = None,
-    side_by_side: bool | None = None,
-) -> Settings:
-    """The knobs of an experiment beside what its engine made of them; None where that does not tell."""
-    knobs = experiment.knobs
-    return Settings(
-        pool_tokens=pool_tokens,
-        block_tokens=block_tokens,
-        chunk_tokens=chunk_tokens,
-        documents=tuple(document.name for document in experiment.documents),
-        document_tokens=tuple(len(document.token_ids) for document in experiment.documents),
-        flood_tokens=experiment.flood_tokens,
-        repeats=knobs.repeats,
-        max_tokens=knobs.max_tokens,
-        seed=knobs.seed,
-        threads=threads,
-        direct_io=direct_io,
-        l1_gib=l1_gib,
-        side_by_side=side_by_side,
-    )
+def asked_for(experiment: Experiment) -> dict[str, Any]:
+    """What an experiment knows of its Settings; the rest is its engine's."""
+    return {
+        "documents": tuple(document.name for document in experiment.documents),
+        "document_tokens": tuple(len(document.token_ids) for document in experiment.documents),
+        "flood_tokens": experiment.flood_tokens,
+        **{name: getattr(experiment.knobs, name) for name in ("repeats", "max_tokens", "seed")},
+    }
 
 
 def assemble(
@@ -147,11 +119,6 @@ def assemble(
         summaries=tuple(summarize(samples, document) for document in settings.documents),
         partings=tuple(outcome.partings),
     )
-
-
-def versions(vllm: str = "", lmcache: str = "", torch: str = "", python: str = "") -> Versions:
-    """The engine's versions beside this project's own."""
-    return Versions(vllm, lmcache, torch, python or platform.python_version(), kvtiers.__version__)
 
 
 def check_writable(path: Path) -> None:

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kvtiers.result.compare import evidence_text, spread_text
-from kvtiers.result.schema import Mode, Parting, Result, StepSummary, Summary
+from kvtiers.result.schema import Mode, Result, StepSummary, Summary
 from kvtiers.result.steps import Arm, Step
 from kvtiers.units import format_bytes, format_seconds, format_times
 from kvtiers.words import text
@@ -26,19 +26,15 @@ def show(result: Result, console: Console) -> None:
             console.print(line, soft_wrap=True)
     for parting in result.partings:
         if is_rounding(parting.gap_nats):
-            console.print(_rounding(parting), soft_wrap=True)
+            row = _say("row", step=_name(f"step.{parting.step}"), arm=_name(f"arm.{parting.arm}"))
+            values = {**vars(parting), "row": row, "position": parting.position + 1, "gap": parting.gap_nats}
+            console.print(_say("rounding", **values), soft_wrap=True)
     if result.mode is Mode.URL and not any(sample.evidence.moved for sample in result.samples):
         console.print(_say("no_log"), soft_wrap=True)
     if not result.valid:
         console.print(f"\n[bold red]{_say('not_valid')}", soft_wrap=True)
         for problem in result.problems:
             console.print(f"  - {problem}", markup=False, soft_wrap=True)
-
-
-def _rounding(parting: Parting) -> str:
-    row = _say("row", step=_name(f"step.{parting.step}"), arm=_name(f"arm.{parting.arm}"))
-    values = {"row": row, "document": parting.document, "repeat": parting.repeat, "gap": parting.gap_nats}
-    return _say("rounding", **values, position=parting.position + 1)
 
 
 def sentences(result: Result, summary: Summary) -> list[str]:

@@ -43,7 +43,7 @@ def _ask(engine: Engine, prompt: Prompt, patience: Patience) -> bool:
     """Did a whole answer come?"""
     body = {"model": engine.client.model, "prompt": list(prompt), "max_tokens": 32, "stream": True, "ignore_eos": True}
     timeout = httpx.Timeout(10.0, read=0.5 if patience is Patience.OUT_OF_TIME else 600.0)
-    address = f"{engine.client.base_url}/v1/completions"
+    address = f"{engine.client.url}/v1/completions"
     try:
         with httpx.stream("POST", address, json=body, timeout=timeout) as response:
             if patience is Patience.BEFORE_A_TOKEN:

@@ -9,7 +9,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from kvtiers.result.survival import Survival, dump, table
+from kvtiers.result.schema import dump
+from kvtiers.result.survival import Survival, table
 from lab.cli_options import CacheDirectory, Engine, PresetName, StartTimeout, chosen
 from lab.engines.install import set_up
 from lab.engines.models import bring

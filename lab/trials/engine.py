@@ -12,9 +12,11 @@ from lab.engines.shared_memory import require_shared
 from lab.knobs import FLOODS
 from lab.launches import running
 from lab.measure.cache_server import L1_HITS, L2_HITS
-from lab.measure.client import READ_TIMEOUT_S, Client, Completion, RequestError
+from lab.measure.client import READ_TIMEOUT_S, Client, Completion
 from lab.measure.counters import await_deltas, read_totals
+from lab.measure.server import RequestError
 from lab.paths import LOGS
+from lab.waiting import tries
 
 if TYPE_CHECKING:
     from lab.trials.stage import Stage
@@ -130,13 +132,14 @@ class Engine:
     def lives(self, *, after_error: bool = False) -> bool:
         """Does it still answer? ``after_error``: it may be about to end."""
         assert self.process is not None
-        deadline = time.monotonic() + (_DYING_S if after_error else 0.0)
-        while self.process.alive() and time.monotonic() < deadline:
-            time.sleep(_POLL_S)
+        for is_last in tries(_DYING_S if after_error else 0.0, _POLL_S):
+            if is_last or not self.process.alive():
+                break
         try:
-            return self.process.alive() and bool(self.client.get_text("/health") is not None)
+            self.client.answer("GET", "/health")
         except RequestError:
             return False
+        return self.process.alive()
 
     def push_out(self) -> None:
         """Ask for other documents until none of the last one is left in the engine's own pool."""

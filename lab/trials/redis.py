@@ -16,6 +16,7 @@ from lab.paths import LOGS
 from lab.trials.case import Again, CannotTryError, Case
 from lab.trials.engine import Answer, Change, Engine, Prompt, variable
 from lab.trials.stage import Stage
+from lab.waiting import tries
 
 _PASSWORD = "LMCACHE_RESP_PASSWORD"
 _START_S, _POLL_S = 20.0, 0.05
@@ -115,11 +116,11 @@ def redis_server(port: int, *options: str) -> Iterator[None]:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
     watch = guard(process.pid)
     try:
-        deadline = time.monotonic() + _START_S
-        while not _listens(port):
-            if process.poll() is not None or time.monotonic() > deadline:
+        for is_last in tries(_START_S, _POLL_S):
+            if _listens(port):
+                break
+            if is_last or process.poll() is not None:
                 raise LabError(f"redis-server did not come up: {LOGS / 'trials' / 'redis.log'}")
-            time.sleep(_POLL_S)
         yield
     finally:
         process.kill()

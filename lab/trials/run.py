@@ -8,7 +8,6 @@ from lab.errors import LabError
 from lab.launches import LocalRun
 from lab.machine import describe
 from lab.paths import portable
-from lab.report.outcome import versions
 from lab.trials.case import CannotTryError, Scenarios, run
 from lab.trials.stage import stage_for
 from progress import add_bar, bars
@@ -37,7 +36,7 @@ def run_trials(wanted: LocalRun, scenarios: Scenarios) -> Survival:
     return Survival(
         schema=SCHEMA,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions=versions(installed.vllm, installed.lmcache, installed.torch, installed.python),
+        versions=installed,
         machine=describe(wanted.cache_root, wanted.card),
         model=wanted.preset.name,
         chunk_tokens=wanted.knobs.chunk_tokens,

@@ -17,6 +17,7 @@ from lab.measure.cache_server import LOOKUPS, CacheServer
 from lab.measure.documents import TokenSource, ordinary_ids
 from lab.paths import LOGS
 from lab.trials.engine import Change, Engine, Prompt, option
+from lab.waiting import tries
 
 _WAIT_S, _POLL_S = 120.0, 0.1
 _NOTICED = 2.2  # heartbeats
@@ -187,13 +188,13 @@ class Stage:
         Raises:
             LabError: with the complaint, when it never does.
         """
-        deadline = time.monotonic() + limit_s
-        while not condition():
+        for is_last in tries(limit_s, _POLL_S):
+            if condition():
+                return
             if self.server_is_up:
                 self.server.check()
-            if time.monotonic() > deadline:
+            if is_last:
                 raise LabError(complaint)
-            time.sleep(_POLL_S)
 
 
 @contextlib.contextmanager

@@ -136,6 +136,18 @@ function start() {
     });
     page.addEventListener("notebook-failed", () => set("failed"));
   });
+  // The same notebook with its cells open, in the same place, and back. Another tab, if that is asked for, gets it too.
+  const edit = document.getElementById("edit");
+  edit.addEventListener("click", (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    const { location: here } = frame.contentWindow;
+    const [from, to] = [here.href, edit.href];
+    set("starting");
+    here.replace(to);
+    edit.href = from;
+    [edit.textContent, edit.dataset.other] = [edit.dataset.other, edit.textContent];
+  });
   document.getElementById("reset").addEventListener("click", (event) => {
     event.preventDefault();
     location.reload();

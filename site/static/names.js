@@ -39,7 +39,7 @@ export function nameWidgets(page, { code, words }) {
       links.delete(link);
     }
     for (const { shadowRoot } of page.querySelectorAll("marimo-callout-output")) if (shadowRoot) eachText(shadowRoot, linkLesson);
-    for (const block of page.querySelectorAll(".codehilite pre")) block.tabIndex = 0;
+    for (const scrolls of page.querySelectorAll(".codehilite pre, table")) scrolls.tabIndex = 0;
   };
   const eachText = (tree, act) => {
     const walker = page.createTreeWalker(tree, NodeFilter.SHOW_TEXT);

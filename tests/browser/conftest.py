@@ -2,20 +2,34 @@
 
 import shutil
 import threading
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 import serve
-from playwright.sync_api import Browser, ConsoleMessage, FrameLocator, Page, Request, Route, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Error,
+    Frame,
+    FrameLocator,
+    Page,
+    Request,
+    Route,
+    ViewportSize,
+    sync_playwright,
+)
 
 PROJECT = Path(__file__).parents[2]
 SCREENSHOTS = PROJECT / "site" / ".cache" / "screenshots"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync"]
 LIVE_MS = 90_000
+DESKTOP: ViewportSize = {"width": 1440, "height": 900}
+PHONE: ViewportSize = {"width": 360, "height": 740}
 LANGUAGES = ("en", "zh-TW")
 LESSONS = sorted(path.name for path in (PROJECT / "lessons").glob("[0-9][0-9]-*"))
 READING = ("quiz", "quiz/result", "glossary", "questions", "claims", "version-pairs")
@@ -85,9 +99,20 @@ class Visit:
     def notebook(self) -> FrameLocator:
         return self.page.frame_locator("#live")
 
+    @property
+    def frame(self) -> Frame:
+        """The live notebook, once all of it is drawn: its editors come a little later than the rest."""
+        frame = next(frame for frame in self.page.frames if "/notebooks/" in frame.url)
+        frame.wait_for_function("() => !document.querySelector('marimo-code-editor:not(:defined)')")
+        return frame
 
-@pytest.fixture
-def visit(browser: Browser, address: str, request: pytest.FixtureRequest) -> Iterator[Visit]:
+
+Live = Callable[[str], Visit]
+_visits: list[Visit] = []
+
+
+@contextmanager
+def visiting(browser: Browser, address: str) -> Iterator[Visit]:
     """A fresh browser profile with everything but the site blocked."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
@@ -108,11 +133,30 @@ def visit(browser: Browser, address: str, request: pytest.FixtureRequest) -> Ite
     context.route("**/*", only_here)
     page.on("console", note)
     page.on("pageerror", lambda error: visit.problems.append(f"page error: {error}"))
+    _visits.append(visit)
     yield visit
-    if getattr(request.node, "failed", False):
-        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=SCREENSHOTS / f"{request.node.name}.png")
+    _visits.remove(visit)
     context.close()
+
+
+@pytest.fixture
+def visit(browser: Browser, address: str) -> Iterator[Visit]:
+    with visiting(browser, address) as visit:
+        yield visit
+
+
+@pytest.fixture(scope="module")
+def live(browser: Browser, address: str) -> Iterator[Live]:
+    """Live lessons by their path, each opened once a file: for tests that take a lesson as the one before left it."""
+    with ExitStack() as open_pages:
+
+        @cache
+        def opened(path: str) -> Visit:
+            visit = open_pages.enter_context(visiting(browser, address))
+            visit.open_live(path)
+            return visit
+
+        yield opened
 
 
 @pytest.fixture
@@ -127,7 +171,11 @@ def sub_path(visit: Visit, tmp_path: Path) -> Iterator[Visit]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Keeps a picture of each page that is open when a test fails."""
     report = yield
     if report.failed:
-        item.failed = True  # type: ignore[attr-defined]
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        for number, visit in enumerate(_visits):
+            with suppress(Error):  # a page may be too busy
+                visit.page.screenshot(path=SCREENSHOTS / f"{item.name.replace('/', '-')}-{number}.png")
     return report

@@ -1,28 +1,27 @@
 """What goes onto paper."""
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import LANGUAGES, Visit
 
 
-@pytest.mark.parametrize("live", [False, True])
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_a_lesson_prints_its_text_and_its_saved_chart_without_the_frame(
-    visit: Visit, language: str, live: bool
-) -> None:
-    if live:
-        visit.open_live(f"{language}/02-kv-size/")
-    else:
-        visit.without_notebooks()
-        visit.open(f"{language}/02-kv-size/")
-    visit.page.emulate_media(media="print", color_scheme="dark")
-    for shown in ("article h1", "article .question", "#saved svg[role=img]"):
-        expect(visit.page.locator(shown).first).to_be_visible()
+def assert_prints(page: Page) -> None:
+    """A lesson's text and its saved chart, or settings, go onto paper; the page's frame does not."""
+    page.emulate_media(media="print", color_scheme="dark")
+    for shown in ("article h1", "article .question", "#saved :is(svg[role=img], pre)"):
+        expect(page.locator(shown).first).to_be_visible()
     for hidden in (".top", ".bar", ".around", "#live", "#divider", "#search"):
-        expect(visit.page.locator(hidden).first).to_be_hidden()
-    assert visit.page.locator("body").evaluate("body => getComputedStyle(body).color") == "rgb(0, 0, 0)"
-    assert len(visit.page.pdf()) > 10_000
+        expect(page.locator(hidden).first).to_be_hidden()
+    assert page.locator("body").evaluate("body => getComputedStyle(body).color") == "rgb(0, 0, 0)"
+    assert len(page.pdf()) > 10_000
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_lesson_prints_before_its_notebook_is_live(visit: Visit, language: str) -> None:
+    visit.without_notebooks()
+    visit.open(f"{language}/02-kv-size/")
+    assert_prints(visit.page)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser.conftest import LANGUAGES, READING, Visit
+from tests.browser.conftest import LANGUAGES, Visit
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -18,6 +18,7 @@ def test_a_choice_by_keyboard_brings_its_explanation_and_is_kept(visit: Visit, l
     expect(visit.page.locator("p.skip[role=status]")).to_have_text(chosen.locator(".why").text_content() or "")
     visit.page.reload()
     expect(question.locator("input").nth(1)).to_be_checked()
+    visit.without_notebooks()
     visit.open(f"{language}/01-first-token/")
     expect(visit.page.locator(".question").first.locator("input").nth(1)).to_be_checked()
 
@@ -102,21 +103,9 @@ def test_the_quiz_explains_without_javascript(browser: Browser, address: str, la
     context.close()
 
 
-@pytest.mark.parametrize("page", READING)
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_the_language_switch_stays_on_the_page_and_nothing_scrolls_sideways(
-    visit: Visit, language: str, page: str
-) -> None:
-    visit.page.set_viewport_size({"width": 360, "height": 740})
-    visit.open(f"{language}/{page}/")
-    assert visit.page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0
-    visit.page.locator("a.language").click()
-    assert visit.page.url.endswith(f"/{LANGUAGES[1 - LANGUAGES.index(language)]}/{page}/")
-    assert visit.problems == []
-
-
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_value_and_a_term_lead_to_their_entries(visit: Visit, language: str) -> None:
+    visit.without_notebooks()
     for link, page in ((".claim", "claims"), (".term", "glossary")):
         visit.open(f"{language}/01-first-token/")
         visit.page.locator(f"article {link}").first.click()

@@ -19,9 +19,10 @@ from lab.engines.presets import PRESETS
 from lab.engines.process import Process, wait_until_healthy
 from lab.judge.engine_log import EngineLog
 from lab.knobs import Knobs
-from lab.launches import Directories, LocalRun, launches, pool_of
-from lab.measure.client import Client, RequestError
+from lab.launches import DEFAULT_CACHE_ROOT, Directories, LocalRun, launches, pool_of
+from lab.measure.client import Client
 from lab.measure.documents import TokenSource, ordinary_ids
+from lab.measure.server import RequestError
 from lab.run_directory import run_directory
 
 DOCUMENT_TOKENS, VOCABULARY = 1330, 2048
@@ -31,6 +32,11 @@ CHUNKS, CHUNK_BYTES = 5, 256 * 16384
 FLOODS = ("flood 1", "flood 2")
 TIMEOUT_S = 300.0
 _SOURCE = TokenSource(ordinary_ids(VOCABULARY), seed=0)
+
+
+def prompt(name: str) -> tuple[int, ...]:
+    """The token ids of a document."""
+    return _SOURCE.document(name, DOCUMENT_TOKENS).token_ids
 
 
 @dataclass(frozen=True)
@@ -63,10 +69,6 @@ class Life:
     chunks: dict[str, list[Path]] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
-    def prompt(self, name: str) -> tuple[int, ...]:
-        """The token ids of a document."""
-        return _SOURCE.document(name, DOCUMENT_TOKENS).token_ids
-
     def files(self) -> set[Path]:
         """Chunk files that are written to the end."""
         found = (path for path in self.directory.rglob("*") if path.suffix in (".pt", ".data"))
@@ -78,7 +80,7 @@ class Life:
         request_id = f"life-{next(self._numbers)}"
         token_ids, error = tuple[int, ...](), ""
         try:
-            token_ids = self.client.complete(self.prompt(name), 16, request_id).token_ids
+            token_ids = self.client.complete(prompt(name), 16, request_id).token_ids
         except RequestError as failure:
             error = str(failure)
         self.engine.check()
@@ -126,6 +128,17 @@ def connector(**values: object) -> Change:
         return replace(launch, command=(*launch.command[:at], config, *launch.command[at + 1 :]))
 
     return change
+
+
+@contextmanager
+def planned(wanted: LocalRun) -> Iterator[tuple[Path, list[Launch]]]:
+    """A directory for its chunks, and what a run would start."""
+    with (
+        run_directory(DEFAULT_CACHE_ROOT) as chunks,
+        run_directory(Path(tempfile.gettempdir())) as sockets,
+        reserved_ports(wanted.ports) as ports,
+    ):
+        yield chunks, launches(wanted, pool_of(wanted), Directories(chunks, sockets), ports, direct_io=False)
 
 
 @contextmanager

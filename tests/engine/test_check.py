@@ -15,18 +15,16 @@ from kvtiers.result.schema import Program
 from kvtiers.result.steps import Arm
 from kvtiers.settings.version_pairs import LMCacheMode
 from lab.engines.launch import Launch
-from lab.engines.ports import reserved_ports
 from lab.engines.presets import PRESETS
 from lab.engines.process import Process
 from lab.judge.asker import Check
 from lab.judge.check import run_check
 from lab.judge.points import Point, State
 from lab.knobs import Knobs
-from lab.launches import DEFAULT_CACHE_ROOT, Directories, LocalRun, launches, pool_of, running
-from lab.run_directory import run_directory
+from lab.launches import LocalRun, running
+from tests.engine.life import TIMEOUT_S, planned
 
 pytestmark = pytest.mark.engine
-START_TIMEOUT_S = 300.0
 Arms = dict[Arm, Launch]
 Fault = Callable[[Arms], Launch]
 
@@ -35,15 +33,10 @@ Fault = Callable[[Arms], Launch]
 def alive(fault: Fault, logs: Path) -> Iterator[list[Process]]:
     mode = LMCacheMode.MP if fault is beside_a_server else LMCacheMode.IN_PROCESS
     wanted = LocalRun(PRESETS["tiny"], Knobs(), lmcache_mode=mode)
-    with (
-        run_directory(DEFAULT_CACHE_ROOT) as chunks,
-        run_directory(Path(tempfile.gettempdir())) as sockets,
-        reserved_ports(wanted.ports) as ports,
-    ):
-        planned = launches(wanted, pool_of(wanted), Directories(chunks, sockets), ports, direct_io=False)
-        servers = [launch for launch in planned if launch.program is Program.SERVER]
-        engines = {launch.arm: launch for launch in planned if launch.program is Program.ENGINE}
-        with running([*servers, fault(engines)], logs, START_TIMEOUT_S) as started:
+    with planned(wanted) as (_, launches):
+        servers = [launch for launch in launches if launch.program is Program.SERVER]
+        engines = {launch.arm: launch for launch in launches if launch.program is Program.ENGINE}
+        with running([*servers, fault(engines)], logs, TIMEOUT_S) as started:
             yield started
 
 
@@ -56,28 +49,28 @@ def points(fault: Fault) -> dict[str, Point]:
         return {point.name: point for point in run_check(Check(engine.url, log, server=server))}
 
 
-def as_it_is(planned: Arms) -> Launch:
-    return planned[Arm.LMCACHE]
+def as_it_is(arms: Arms) -> Launch:
+    return arms[Arm.LMCACHE]
 
 
-def beside_a_server(planned: Arms) -> Launch:
-    return planned[Arm.LMCACHE]
+def beside_a_server(arms: Arms) -> Launch:
+    return arms[Arm.LMCACHE]
 
 
-def without_lmcache(planned: Arms) -> Launch:
-    return planned[Arm.CONTROL]
+def without_lmcache(arms: Arms) -> Launch:
+    return arms[Arm.CONTROL]
 
 
-def degraded(planned: Arms) -> Launch:
+def degraded(arms: Arms) -> Launch:
     """vLLM's stock connector: LMCache has none for a CPU."""
-    launch = planned[Arm.LMCACHE]
+    launch = arms[Arm.LMCACHE]
     at = launch.command.index("--kv-transfer-config") + 1
     stock = json.dumps({"kv_connector": "LMCacheConnectorV1", "kv_role": "kv_both"})
     return replace(launch, command=(*launch.command[:at], stock, *launch.command[at + 1 :]))
 
 
-def disk_limit_0(planned: Arms) -> Launch:
-    launch = planned[Arm.LMCACHE]
+def disk_limit_0(arms: Arms) -> Launch:
+    launch = arms[Arm.LMCACHE]
     return replace(launch, environment=launch.environment | {"LMCACHE_MAX_LOCAL_DISK_SIZE": "0"})
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from kvtiers.model import read_config
 from kvtiers.units import GIB
-from lab.engines.presets import CUDA_BLOCK_TOKENS, PRESETS, Preset
+from lab.engines.presets import BLOCK_TOKENS, PRESETS, Preset
 from lab.knobs import Knobs
 from lab.launches import LocalRun, dry_run, pool_of, share_of_card, storage_for
 from machine.gpu import Card
@@ -34,7 +34,7 @@ def engines() -> dict[str, dict[str, Any]]:
         for name, run in RUNS.items()
         for launch in dry_run(run)[1:]
     ]
-    cases.append({"name": "whole blocks", "block": CUDA_BLOCK_TOKENS})
+    cases.append({"name": "whole blocks", "block": BLOCK_TOKENS["cuda"]})
     return run_in_engine("settings/load_command.py", cases)
 
 

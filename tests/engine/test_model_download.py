@@ -2,10 +2,9 @@
 
 import hashlib
 import json
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from lab.engines.models import bring, preset_config, weight_bytes
 from lab.engines.presets import choose_preset
 from lab.errors import LabError
 from tests.engine.python import interpreter
+from tests.lab.answering import Answering, serving
 
 pytestmark = pytest.mark.engine
 SHA = "0123456789abcdef0123456789abcdef01234567"
@@ -36,7 +36,7 @@ class Hub:
     asked: list[str] = field(default_factory=list)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Answering, BaseHTTPRequestHandler):
     hub: Hub
 
     def do_HEAD(self) -> None:
@@ -57,33 +57,20 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(b"", 404)
 
     def _answer(self, body: bytes, status: int = 200) -> None:
-        self.send_response(status)
-        if self.hub.error:
-            self.send_header("X-Error-Code", self.hub.error)
-        self.send_header("X-Repo-Commit", SHA)
-        self.send_header("ETag", f'"{hashlib.sha256(body).hexdigest()}"')
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+        headers = {"X-Repo-Commit": SHA, "ETag": f'"{hashlib.sha256(body).hexdigest()}"'}
+        self.answer(status, body, headers | ({"X-Error-Code": self.hub.error} if self.hub.error else {}))
 
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     served = Hub()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"hub": served}))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
     for name in ("HF_TOKEN", "HF_HUB_OFFLINE", "HF_HUB_CACHE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
-    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_address[1]}")
     monkeypatch.setattr(models, "engine_python", lambda engine: interpreter())
-    yield served
-    server.shutdown()
-    server.server_close()
+    with serving(_Handler, hub=served) as address:
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        yield served
 
 
 MODEL = choose_preset(None, "some/model", "cpu")

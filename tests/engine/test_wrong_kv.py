@@ -1,22 +1,19 @@
 """What the lab makes of KV that comes back damaged: a run on the real engine, with chunk files changed under it."""
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
 from kvtiers.ledger.tiers import Tier
 from kvtiers.result.steps import Arm, Step
-from lab.engines.ports import reserved_ports
 from lab.engines.presets import PRESETS
 from lab.engines.shared_memory import shared_memory
 from lab.judge.answers import differences, is_rounding, wrong_answers
 from lab.judge.server_log import CacheServerLog
 from lab.knobs import FLOODS, Knobs
-from lab.launches import DEFAULT_CACHE_ROOT, Directories, LocalRun, launches, pool_of, running
+from lab.launches import LocalRun, pool_of, running
 from lab.measure.cache_server import CacheServer
 from lab.measure.chunks import ChunkFiles
 from lab.measure.client import Client
@@ -24,8 +21,7 @@ from lab.measure.counters import await_deltas, read_totals
 from lab.measure.documents import TokenSource, ordinary_ids
 from lab.measure.scenarios import Experiment, Target
 from lab.report.outcome import Outcome, collect
-from lab.run_directory import run_directory
-from tests.engine.life import CHUNK_BYTES, DOCUMENT_TOKENS, TIMEOUT_S, VOCABULARY
+from tests.engine.life import CHUNK_BYTES, DOCUMENT_TOKENS, TIMEOUT_S, VOCABULARY, planned
 
 pytestmark = pytest.mark.engine
 
@@ -56,12 +52,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
         (source.document("seeded", DOCUMENT_TOKENS),), source, pool.flood_tokens(DOCUMENT_TOKENS), FLOODS, wanted.knobs
     )
     with ExitStack() as stack:
-        chunks = stack.enter_context(run_directory(DEFAULT_CACHE_ROOT))
-        sockets = stack.enter_context(run_directory(Path(tempfile.gettempdir())))
-        ports = stack.enter_context(reserved_ports(wanted.ports))
-        planned = launches(wanted, pool, Directories(chunks, sockets), ports, direct_io=False)
+        chunks, launches = stack.enter_context(planned(wanted))
         stack.enter_context(shared_memory(chunks.name, 0.5))
-        server, engine = stack.enter_context(running(planned, tmp_path_factory.mktemp("logs"), TIMEOUT_S))
+        server, engine = stack.enter_context(running(launches, tmp_path_factory.mktemp("logs"), TIMEOUT_S))
         client = Client(engine.url, wanted.preset.name)
         stack.callback(client.close)
         target = Target(Arm.LMCACHE, client, engine.check, (Tier.CPU, Tier.SSD))

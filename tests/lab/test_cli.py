@@ -105,7 +105,17 @@ def test_bad_input_is_one_message_and_no_traceback(arguments: tuple[str, ...], m
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [("--repeats", "0"), ("--port", "70000"), ("--seed", "x"), ("--nonsense",)])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--repeats", "0"),
+        ("--max-tokens", "0"),
+        ("--chunk-size", "0"),
+        ("--port", "70000"),
+        ("--seed", "x"),
+        ("--nonsense",),
+    ],
+)
 def test_a_wrong_option_is_a_usage_error(arguments: tuple[str, ...]) -> None:
     done = lab("run", *arguments)
     assert done.returncode == 2

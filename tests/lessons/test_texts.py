@@ -131,9 +131,7 @@ def test_the_log_of_lesson_06_says_what_the_text_says() -> None:
     assert re.findall(r"(Stored|Retrieved) 1280 tokens in", log) == [*["Stored"] * 3, *["Retrieved"] * 3]
     assert re.findall(r"External prefix cache hit rate: ([\d.]+)%", log) == ["0.0", f"{100 * 1280 / 6745:.1f}"]
     looked_up = [found for line in quoted_log() if (found := parse_lookup(line))]
-    assert [(found.total, found.computed, found.hit, found.need_to_load) for found in looked_up] == [
-        (1330, 0, 1280, 1280)
-    ]
+    assert [(found.total, found.computed, found.hit, found.load) for found in looked_up] == [(1330, 0, 1280, 1280)]
     assert [moved.tokens for line in quoted_log() if (moved := parse_retrieved(line))] == [1280]
 
 

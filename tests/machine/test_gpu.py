@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from machine import gpu
-from machine.errors import MachineError
+from machine import MachineError, gpu
 
 A4090 = "0, GPU-5f0c8a3e-0000-4090-8000-000000000001, NVIDIA GeForce RTX 4090, 580.95.05, 8.9, 24564, 23999"
 A3060 = "1, GPU-77aa0000-0000-3060-8000-000000000002, NVIDIA GeForce RTX 3060, 580.95.05, 8.6, 12288, 11911"

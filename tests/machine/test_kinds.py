@@ -2,7 +2,7 @@
 
 import pytest
 
-from machine.errors import MachineError
+from machine import MachineError
 from machine.kinds import Kind, remark, this_kind
 
 X86 = Kind("Linux", "x86_64", (2, 36), avx2=True)

@@ -3,13 +3,13 @@
 import os
 import shutil
 import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from machine import memory, needs, packages, space
-from machine.errors import MachineError
+from machine import MachineError, memory, needs, packages, space
 from machine.look import look
 from machine.needs import NEEDS, Need, missing
 
@@ -36,7 +36,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Programs:
 def one_need(monkeypatch: pytest.MonkeyPatch) -> Need:
     """A program that no system has, wanted by all commands."""
     names = {"apt": "tinything libtiny", "dnf": "tinything-libs", "pacman": "tiny"}
-    need = Need("a tiny thing", needs._any_program("tinything"), names, frozenset({"check"}))
+    need = Need("a tiny thing", names, frozenset({"check"}), programs=("tinything",))
     monkeypatch.setattr(needs, "NEEDS", (need,))
     return need
 
@@ -88,14 +88,15 @@ def test_every_need_has_packages_for_every_manager() -> None:
         ("", True, "the system's own package manager; Debian's names are: tinything libtiny"),
     ],
 )
-def test_one_line_brings_all_of_it(one_need: Need, manager: str, root: bool, line: str) -> None:
+def test_one_line_brings_all_of_it(one_need: Need, programs: Programs, manager: str, root: bool, line: str) -> None:
+    programs(sudo="exit 42")
     assert packages.install_line([one_need, one_need], manager, root) == line
 
 
 def test_without_root_the_line_is_told_and_nothing_runs(
     one_need: Need, programs: Programs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    programs(apt_get="exit 42")
+    programs(apt_get="exit 42", sudo="exit 42")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(
         MachineError, match=r"a tiny thing\nThis brings it: sudo apt-get update && sudo apt-get install"
@@ -174,6 +175,32 @@ def test_a_directory_that_engines_need_and_that_is_not_to_be_had_is_told(
     directory.mkdir(exist_ok=True)
     monkeypatch.undo()
     look("lab", "cpu")
+
+
+def test_too_little_shared_memory_is_told_before_anything_is_downloaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: _Usage(2**26 if place == space.SHARED_MEMORY else 2**40))
+    with pytest.raises(MachineError, match=r"share 512 MiB; /dev/shm has 64 MiB free.*--shm-size"):
+        look("lab", "cpu")
+    look("course", "auto")
+
+
+def test_space_that_a_torch_with_cuda_might_lack_is_said_and_refuses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: _Usage(8 * 10**9))
+    assert space.complaint("lab", "cpu", tmp_path) == ""
+    assert "4 GB, 11 GB where pip finds no CPU build of torch; 8.0 GB" in space.remark("lab", "cpu", tmp_path)
+    assert space.remark("lab", "cuda", tmp_path) == space.remark("course", "", tmp_path) == ""
+
+
+def test_without_sudo_the_line_is_for_root(one_need: Need, programs: Programs) -> None:
+    programs()
+    assert packages.install_line([one_need], "apt", root=False).startswith("as root: apt-get update && apt-get install")
+
+
+def test_a_mac_has_chinese_fonts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert "Chinese fonts" not in [need.what for need in needs.missing("course", "")]
 
 
 def test_what_is_set_up_already_needs_no_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

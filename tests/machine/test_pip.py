@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from machine import MachineError
 from machine.environment import explain, make, set_up_project
-from machine.errors import MachineError
 
 NO_SPACE = [
     "Collecting numpy==2.3.5",

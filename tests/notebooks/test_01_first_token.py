@@ -36,4 +36,4 @@ def test_ttft_grows_with_the_prefix(run: Runner) -> None:
 def test_formula(run: Runner) -> None:
     formula = run("01_first_token")["reused_tokens"]
     for same, prompt, block in ((4000, 4200, 16), (4000, 4000, 16), (300, 310, 256), (0, 5, 16), (2000, 4200, 128)):
-        assert formula(same, prompt, block) == prefix.reused_tokens(same, prompt, block)
+        assert formula(same, prompt, block) == prefix.prefill(prompt, same, block).reused_tokens

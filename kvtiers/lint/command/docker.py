@@ -1,94 +1,94 @@
 """``docker run``, ``podman run``, ``nerdctl run``: options, image and what runs in it."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
-from kvtiers.lint.command.inputs import Inputs
+from kvtiers.lint.command.caller import Caller
+from kvtiers.lint.command.programs import is_server, program
 from kvtiers.lint.command.shell import Word
-from kvtiers.lint.command.sizes import docker_gib
-from kvtiers.lint.given import Container, Mount, Unseen, Value
+from kvtiers.lint.given import Container, Value
+from kvtiers.units import GIB
 
-_PROGRAMS = ("docker", "podman", "nerdctl")
 _SWITCHES = re.compile(
     r"-[ditP]+$|--(?:rm|detach|interactive|tty|privileged|init|read-only|publish-all|oom-kill-disable|no-healthcheck"
     r"|replace|tls-verify|quiet|rmi|rootfs)(?:=.*)?$"
 )
-_SHORT = {"e": "env", "p": "publish", "v": "volume", "m": "memory", "w": "workdir", "h": "hostname", "u": "user"}
+_LONG = {"-e": "--env", "-p": "--publish", "-v": "--volume", "-m": "--memory", "--net": "--network"}
+_OF_VLLM_ALONE = ("--kv-transfer-config", "--max-model-len")
 
 
-@dataclass
-class Run:
-    """A container that is started: ``arguments`` after the image; ``environment``, ``unseen`` of variables."""
-
-    image: Word
-    arguments: list[Word]
-    entrypoint: Word | None
-    container: Container
-    environment: dict[str, Value] = field(default_factory=dict)
-    unseen: list[Unseen] = field(default_factory=list)
-    forwarded: list[Value] = field(default_factory=list)  # -e NAME: taken from whoever calls
-
-
-def docker_run(words: Sequence[Word], source: str, inputs: Inputs) -> Run | None:
-    """What a command starts; None where it is no ``docker run``."""
-    texts = [word.text for word in words]
-    if not texts or texts[0].rsplit("/", 1)[-1] not in _PROGRAMS:
+def docker_run(words: Sequence[Word], caller: Caller) -> tuple[list[Word], Caller] | None:
+    """What a container runs, and what reaches it there; None where the command is no ``docker run``."""
+    begin = next((index for index, word in enumerate(words[:4]) if word.text in ("run", "create")), None)
+    if begin is None or program(words) not in ("docker", "podman", "nerdctl"):
         return None
-    begin = next((index for index, text in enumerate(texts[:4]) if text in ("run", "create")), None)
-    if begin is None:
+    options, end = _options(words, begin + 1)
+    if end >= len(words):
         return None
-    options: list[tuple[str, Word]] = []
-    index = begin + 1
-    while index < len(words) and texts[index].startswith("-"):
-        index += 1
-        if not _SWITCHES.match(texts[index - 1]):
-            name, word, used_next = _option(words, index - 1)
-            options.append((name, word))
-            index += used_next
-    if index >= len(words):
-        return None
-    entrypoint = next((word for name, word in options if name == "entrypoint"), None)
-    run = Run(words[index], list(words[index + 1 :]), entrypoint, _container(options, source, words[0].line))
-    for name, word in options:
-        _variables(name, word, source, inputs, run)
-    return run
+    image, arguments = words[end], words[end + 1 :]
+    entrypoint = [word for name, word in options if name == "--entrypoint"][:1]
+    inside = replace(caller, environment={}, assigned={}, arrays={}, unseen=[], versions={})
+    inside.container = _container(options, caller, words[0].line)
+    # an image that nobody knows serves where it gets what only vLLM's server takes
+    serves = is_server(image.text) or any(word.text.startswith(_OF_VLLM_ALONE) for word in arguments)
+    inside.image_serves = serves and not entrypoint
+    for word in (image, *arguments):
+        inside.note_versions(word.text, word.line)
+    for option, word in options:
+        name, equals, text = word.text.partition("=")
+        if option == "--env-file":
+            inside.read_variables(word.text, word.line)
+        elif option == "--env" and equals:
+            inside.environment[name] = inside.value(text, word.line, word.literal)
+        elif option == "--env" and name in caller.environment:  # -e NAME takes it from whoever calls
+            inside.environment[name] = caller.environment[name]
+        elif option == "--env" and name in caller.assigned:
+            inside.assigned[name] = caller.assigned[name]
+        elif option == "--env":
+            inside.environment[name] = inside.value("", word.line, literal=False)
+    return [*entrypoint, *arguments], inside
 
 
-def _option(words: Sequence[Word], index: int) -> tuple[str, Word, bool]:
-    """Name, value, and whether the value was the next word."""
-    word = words[index]
-    name, equals, value = word.text.partition("=")
-    if word.text.startswith("--"):
-        if equals:
-            return name[2:], Word(value, word.line, word.literal), False
-        return name[2:], words[index + 1] if index + 1 < len(words) else word, True
-    short, attached = word.text[1:2], word.text[2:]
-    if attached:
-        return _SHORT.get(short, short), Word(attached, word.line, word.literal), False
-    return _SHORT.get(short, short), words[index + 1] if index + 1 < len(words) else word, True
+def _options(words: Sequence[Word], index: int) -> tuple[list[tuple[str, Word]], int]:
+    """Long names with their values, and where the image stands."""
+    options = []
+    while index < len(words) and words[index].text.startswith("-"):
+        word, index = words[index], index + 1
+        if _SWITCHES.match(word.text):
+            continue
+        name, joined, value = word.text.partition("=")
+        if not name.startswith("--"):
+            name, joined, value = word.text[:2], word.text[2:], word.text[2:]
+        if joined:
+            word = Word(value, word.line, word.literal)
+        elif index < len(words):
+            word, index = words[index], index + 1
+        options.append((_LONG.get(name, name), word))
+    return options, index
 
 
-def _container(options: Sequence[tuple[str, Word]], source: str, line: int) -> Container:
-    container = Container(f"{source}:{line}", mounts=[])
-    assert container.mounts is not None
-    for name, word in options:
-        text = word.text
-        size = docker_gib(text) if word.literal else None
-        if name == "memory" and size:
-            container.memory = Value(size, source, word.line)
-        elif name == "shm-size" and size:
-            container.shm = Value(size, source, word.line)
-        elif name == "ipc":
-            container.host_ipc = text == "host"
-            container.group = text.removeprefix("container:") if text.startswith("container:") else container.group
-        elif name in ("network", "net"):
-            container.host_network = text == "host"
-        elif name == "publish":
-            container.published.append(text)
-        elif name in ("volume", "mount", "tmpfs"):
-            container.mounts.append(Mount(mount_path(text), memory=name == "tmpfs"))
-    return container
+def _container(options: Sequence[tuple[str, Word]], caller: Caller, line: int) -> Container:
+    last = {name: word.text for name, word in options}
+    sizes = {name: docker_size(caller, word.text, word.line) for name, word in options if word.literal}
+    ipc = last.get("--ipc", "")
+    return Container(
+        ipc.removeprefix("container:") if ipc.startswith("container:") else f"{caller.source}:{line}",
+        memory=sizes.get("--memory"),
+        shm=sizes.get("--shm-size"),
+        host_network=last.get("--network") == "host",
+        host_ipc=ipc == "host",
+        published=[word.text for name, word in options if name == "--publish"],
+        volumes={mount_path(word.text): None for name, word in options if name in ("--volume", "--mount", "--tmpfs")},
+    )
+
+
+def docker_size(caller: Caller, text: Any, line: int) -> Value | None:
+    """In GiB: ``64m``, ``16gb``, a number of bytes, binary whatever is written; None for what is no size."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgtp]?)i?b?", str(text).strip().lower())
+    gib = float(match[1]) * 1024.0 ** " kmgtp".index(match[2] or " ") / GIB if match else 0
+    return caller.value(gib, line) if gib else None
 
 
 def mount_path(text: str) -> str:
@@ -96,27 +96,3 @@ def mount_path(text: str) -> str:
     target = re.search(r"(?:target|dst|destination)=([^,]+)", text)
     parts = [part for part in text.split(":") if part not in ("ro", "rw", "z", "Z")]
     return target[1] if target else parts[min(1, len(parts) - 1)] if parts else ""
-
-
-def _variables(name: str, word: Word, source: str, inputs: Inputs, run: Run) -> None:
-    place = Value(word.text, source, word.line, word.literal)
-    if name == "env-file":
-        variables, unseen = inputs.variables(word.text, place)
-        run.environment |= variables
-        run.unseen += unseen
-    elif name == "env":
-        variable, equals, text = word.text.partition("=")
-        if equals:
-            run.environment[variable] = Value(text, source, word.line, word.literal)
-        else:
-            run.forwarded.append(place)
-
-
-def forwarded(run: Run, environment: Mapping[str, Value]) -> Iterator[str]:
-    """Pass on ``-e NAME``; what has no value here stays unset, and is named."""
-    for place in run.forwarded:
-        name = str(place.value)
-        if name in environment:
-            run.environment[name] = environment[name]
-        else:
-            yield name

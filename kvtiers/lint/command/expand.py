@@ -1,152 +1,114 @@
 """A word with what is known of its variables and arrays filled in, as the shell does it."""
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import replace
 
+from kvtiers.lint.command.caller import Caller
 from kvtiers.lint.command.shell import Part, Word
+from kvtiers.lint.given import Value
 
 _REFERENCE = re.compile(
     r"\$(?:\{(?P<name>\w+|[@*])(?P<all>\[[@*]\])?(?:(?P<operator>:?[-=+?])(?P<other>.*))?\}|(?P<plain>\w+|[@*#?!-]))",
     re.DOTALL,
 )
 _DOCUMENT = re.compile(r"\$\(\s*cat\s*<<-?\s*(['\"]?)(\w+)\1\s*?\n(.*?)\n\s*\2\s*\)", re.DOTALL)
-_KUBERNETES = re.compile(r"(\$\$)|\$\((\w+)\)")
-_COMPOSE = re.compile(r"(\$\$)|\$(?:\{(\w+)(?:(:?[-+?])([^}]*))?\}|(\w+))")
+KUBERNETES = re.compile(r"(?P<dollar>\$\$)|\$\((?P<name>\w+)\)")
+COMPOSE = re.compile(r"(?P<dollar>\$\$)|\$(?:\{(?P<name>\w+)(?::?[+?][^}]*|:?-(?P<default>[^}]*))?\}|(?P<plain>\w+))")
 
 
-@dataclass
-class Scope:
-    """What variables and arrays hold where a command stands; of a variable that is set to something unknown, None.
-
-    ``referenced``: names of variables that were asked for.
-    """
-
-    variables: dict[str, str | None] = field(default_factory=dict)
-    arrays: dict[str, list[Word]] = field(default_factory=dict)
-    referenced: set[str] = field(default_factory=set)
-
-
-@dataclass
-class _Field:
-    text: str = ""
-    literal: bool = True
-    begun: bool = False
-    open: bool = False
-
-    def add(self, text: str, literal: bool = True) -> None:
-        self.text, self.literal, self.begun = self.text + text, self.literal and literal, True
-
-
-def expand(word: Word, scope: Scope) -> list[Word]:
+def expand(word: Word, caller: Caller) -> list[Word]:
     """The words that one becomes: none, one or several. Unknown is left as written, ``literal`` then False."""
     if not word.parts:
         return [word]
-    fields = [_Field()]
+    fields: list[list[Word]] = [[]]
     for part in word.parts:
-        if part.expands:
-            _expand_part(part, scope, fields)
-        else:
-            fields[-1].add(part.text)
-    whole = len(word.parts) == 1 or all(not part.text for part in word.parts if not part.expands)
-    return [Word(one.text, word.line, one.literal, open=one.open and whole) for one in fields if one.begun]
+        for piece in _pieces(part, caller) if part.expands else [Word(part.text, word.line)]:
+            if piece is None:
+                fields.append([])
+            else:
+                fields[-1].append(piece)
+    whole = len(word.parts) == 1 or all(part.expands or not part.text for part in word.parts)
+    return [_joined(pieces, word.line, whole) for pieces in fields if pieces]
 
 
-def expand_value(word: Word, scope: Scope) -> Word:
+def _joined(pieces: list[Word], line: int, whole: bool) -> Word:
+    literal, open_ = all(one.literal for one in pieces), any(one.open for one in pieces)
+    return Word("".join(one.text for one in pieces), line, literal, open=whole and open_)
+
+
+def expand_value(word: Word, caller: Caller) -> Word:
     """As in an assignment, where nothing falls into several words."""
-    whole = [Part(part.text, part.expands) for part in word.parts]
-    return next(iter(expand(Word(word.text, word.line, word.literal, tuple(whole)), scope)), Word("", word.line))
+    whole = replace(word, parts=tuple(replace(part, splits=False) for part in word.parts))
+    return next(iter(expand(whole, caller)), Word("", word.line))
 
 
-def _expand_part(part: Part, scope: Scope, fields: list[_Field]) -> None:
+def _pieces(part: Part, caller: Caller) -> list[Word | None]:
+    """What it is filled in with; None where a new word begins."""
     match = _REFERENCE.fullmatch(part.text)
     if match and (match["all"] or (match["plain"] or match["name"]) in ("@", "*")):
-        items = scope.arrays.get(match["name"] or "")
-        if items is None:
-            fields[-1].add(part.text, literal=False)
-            fields[-1].open = True
-        for number, item in enumerate(items or []):
-            if number:
-                fields.append(_Field())
-            fields[-1].add(item.text, item.literal)
-            fields[-1].open = item.open
-        return
-    value = _value(match, scope) if match else _document(part.text, scope)
-    if value is None:
-        fields[-1].add(part.text, literal=False)
-        fields[-1].open |= part.splits
-    elif not part.splits:
-        fields[-1].add(value)
+        value, words = "", caller.arrays.get(match["name"] or "", [Word(part.text, 0, literal=False, open=True)])
     else:
-        for number, piece in enumerate(value.split()):
-            if number or value[:1].isspace():
-                fields.append(_Field())
-            fields[-1].add(piece)
+        found = _value(match, caller) if match else _document(part.text, caller)
+        if found is None:
+            return [Word(part.text, 0, literal=False, open=part.splits)]
+        value, words = found, [Word(text, 0) for text in (found.split() if part.splits else [found])]
+    begins = part.splits and value[:1].isspace()
+    return [one for word in words for one in (None, word)][not begins :]
 
 
-def _document(text: str, scope: Scope) -> str | None:
+def _document(text: str, caller: Caller) -> str | None:
     """What ``$(cat <<EOF …)`` gives, where all of it is known."""
     document = _DOCUMENT.fullmatch(text)
     if document is None or document[1]:
-        return document[3] if document else None
-    filled = here_document(document[3], scope)
+        return document and document[3]
+    filled = here_document(document[3], caller)
     return None if "$" in filled or "`" in filled else filled
 
 
-def _value(match: re.Match[str], scope: Scope) -> str | None:
+def _value(match: re.Match[str], caller: Caller) -> str | None:
     """None: unknown."""
     name, operator, other = match["plain"] or match["name"], match["operator"] or "", match["other"] or ""
-    scope.referenced.add(name)
-    unset = name not in scope.variables
-    value = scope.variables.get(name)
-    if operator[-1:] in ("-", "=") and (unset or value == ""):
+    caller.referenced.add(name)
+    held = caller.variable(name)
+    value = held.text if held else None
+    if operator[-1:] in ("-", "=") and (held is None or value == ""):
         inner = _REFERENCE.fullmatch(other)
         # ${MORE:-} is how one asks for what may well be set elsewhere
-        value = _value(inner, scope) if inner else None if "$" in other or not other else other
+        value = _value(inner, caller) if inner else None if "$" in other or not other else other
         if operator[-1:] == "=":
-            scope.variables[name] = value
-    elif operator[-1:] == "+" and not unset and value:
+            caller.assign(name, caller.value(value or "", 0, value is not None))
+    elif operator[-1:] == "+" and value:
         value = other
     return value
 
 
-def here_document(text: str, scope: Scope) -> str:
+def here_document(text: str, caller: Caller) -> str:
     """A text whose delimiter is not quoted, with what is known filled in."""
 
     def resolved(match: re.Match[str]) -> str:
         reference = None if match[1] else _REFERENCE.fullmatch(match[0])
-        value = _value(reference, scope) if reference else None
+        value = _value(reference, caller) if reference else None
         return match[1].strip("\n") if match[1] else match[0] if value is None else value
 
     return re.sub(r"\\([\\$`\n])|\$(?:\{[^}]*\}|\w+)", resolved, text)
 
 
-def kubernetes(text: str, variables: dict[str, str | None]) -> tuple[str, bool]:
-    """``$(NAME)`` filled in from the container's variables, and whether all of them are known."""
+def fill(text: str, line: int, form: re.Pattern[str], variables: Mapping[str, Value]) -> Word:
+    """Where no shell does it, but KUBERNETES or COMPOSE. ``literal``: all that it asks for is known."""
     known = True
 
     def resolved(match: re.Match[str]) -> str:
         nonlocal known
-        if match[1]:
+        found = match.groupdict()
+        if found["dollar"]:
             return "$"
-        value = variables.get(match[2])
+        held, default = variables.get(found["name"] or found["plain"]), found.get("default")
+        value = held.text if held else None
+        if not value and default is not None and "$" not in default:
+            return default
         known = known and value is not None
         return match[0] if value is None else value
 
-    return _KUBERNETES.sub(resolved, text), known
-
-
-def compose(text: str, variables: dict[str, str | None]) -> tuple[str, bool]:
-    """``${NAME:-default}`` filled in from compose's .env, and whether all of them are known."""
-    known = True
-
-    def resolved(match: re.Match[str]) -> str:
-        nonlocal known
-        if match[1]:
-            return "$"
-        value = variables.get(match[2] or match[5])
-        if not value and match[3] and match[3][-1] == "-" and "$" not in match[4]:
-            return match[4]
-        known = known and value is not None
-        return match[0] if value is None else value
-
-    return _COMPOSE.sub(resolved, text), known
+    filled = form.sub(resolved, text)
+    return Word(filled, line, known)

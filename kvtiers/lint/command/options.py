@@ -1,4 +1,4 @@
-"""The options of a command, as argparse takes them: long, short, joined by =, dotted into JSON."""
+"""A server's options, of its command as argparse takes them or of the file that ``vllm serve --config`` reads."""
 
 import json
 import re
@@ -6,49 +6,48 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kvtiers.json_text import read_json
+from kvtiers.lint.command.caller import Inputs, placed
 from kvtiers.lint.command.shell import Word
 from kvtiers.lint.given import Process, Unseen, Value
+from kvtiers.lint.yaml_nodes import Node, documents
+from kvtiers.tables import read_table
 
-_SHORT = {
-    "tp": "tensor-parallel-size",
-    "pp": "pipeline-parallel-size",
-    "dp": "data-parallel-size",
-    "n": "nnodes",
-    "q": "quantization",
-    "ep": "enable-expert-parallel",
-    "sc": "speculative-config",
-    "cc": "compilation-config",
-}
+_NAMES = read_table("lint/names.toml")
+_SHORT: dict[str, str] = _NAMES["short_options"]
 _SWITCH = re.compile(r"(?:enable|disable|no|trust|enforce|skip|use|async|headless)-|headless$|enable$")
-_REPEATED = ("l2-adapter",)
+_CONNECTOR = "kv-transfer-config"
+_REPEATED = "l2-adapter"
 
 
 def read_options(words: Sequence[Word], process: Process) -> None:
     """Add the options of ``words`` to ``process``, and what may hold more of them."""
     dotted: dict[str, Any] = {}
-    previous = ""
-    for index, word in enumerate(words):
+    options = process.options
+    pending = iter(enumerate(words, start=1))
+    for after, word in pending:
         name, equals, text = _option(word.text)
         if not name:
-            _argument(word, previous, index, process)
-            previous = ""
+            if word.open and (after > 1 or "@" in word.text or "*" in word.text):
+                process.unseen.append(Unseen("arguments", word.text, process.source, word.line))
+            elif after == 1 and not word.text.startswith("-"):
+                options.setdefault("model", Value(word.text, process.source, word.line, word.literal))
             continue
         value = Value(text if equals else True, process.source, word.line, word.literal)
-        following = words[index + 1] if index + 1 < len(words) else None
-        takes_next = following and not equals and not _option(following.text)[0]
-        if following and takes_next and not (following.open and _takes_none(name, following)):
+        if not equals and after < len(words) and _takes(name, words[after]):
+            _, following = next(pending)
             value = Value(following.text, process.source, following.line, following.literal)
-            previous = name
         option, dot, key = name.partition(".")
-        if dot and option == "kv-transfer-config":
+        if dot and option == _CONNECTOR:
             dotted[key] = _json_or_text(value.value)
-        if option in _REPEATED and option in process.options:
-            value = Value(
-                [*_listed(process.options[option].value), value.value], value.source, value.line, value.literal
-            )
-        process.options.setdefault(option, value) if dot else process.options.__setitem__(option, value)
+        if option == _REPEATED and option in options:
+            before = options[option].value
+            listed = [*(before if isinstance(before, list) else [before]), value.value]
+            value = Value(listed, value.source, value.line, value.literal)
+        if not dot or option not in options:
+            options[option] = value
     if dotted:
-        _join(process, dotted)
+        first = options[_CONNECTOR]
+        options[_CONNECTOR] = Value(_joined(_json_or_text(first.value), dotted), first.source, first.line)
 
 
 def spell_out(process: Process, names: Iterable[str]) -> None:
@@ -65,45 +64,25 @@ def _option(text: str) -> tuple[str, str, str]:
     if name.startswith("--"):
         head, dot, tail = name[2:].partition(".")
         return head.replace("_", "-") + dot + tail, equals, value
-    short = _SHORT.get(name[1:], "") if name.startswith("-") else ""
-    joined = re.fullmatch(r"-(tp|pp|dp)(\d+)", text)
-    return (_SHORT[joined[1]], "=", joined[2]) if joined else (short, equals, value)
+    joined = re.fullmatch(r"(-[tpd]p)(\d+)", text)
+    return (_SHORT[joined[1]], "=", joined[2]) if joined else (_SHORT.get(name, ""), equals, value)
 
 
-def _takes_none(name: str, following: Word) -> bool:
-    return bool(_SWITCH.match(name)) or "@" in following.text or "*" in following.text
+def _takes(name: str, following: Word) -> bool:
+    """Is the next word the option's value?"""
+    if _option(following.text)[0]:
+        return False
+    return not following.open or not (_SWITCH.match(name) or "@" in following.text or "*" in following.text)
 
 
-def _argument(word: Word, previous: str, index: int, process: Process) -> None:
-    """What is no option: the model, a value, or any number of words that are not known."""
-    if word.open and not previous and (index or "@" in word.text or "*" in word.text):
-        process.unseen.append(Unseen("arguments", word.text, process.source, word.line))
-    elif not index and not word.text.startswith("-"):
-        process.options.setdefault("model", Value(word.text, process.source, word.line, word.literal))
-
-
-def _join(process: Process, dotted: Mapping[str, Any]) -> None:
+def _joined(whole: Any, dotted: Mapping[str, Any]) -> str:
     """``--kv-transfer-config.kv_role X`` adds to what ``--kv-transfer-config`` says."""
-    first = process.options["kv-transfer-config"]
-    whole = _json_or_text(first.value)
-    config = {**(whole if isinstance(whole, dict) else {}), **_nest(dotted)}
-    process.options["kv-transfer-config"] = Value(json.dumps(config), first.source, first.line)
-
-
-def _nest(flat: Mapping[str, Any]) -> dict[str, Any]:
-    nested: dict[str, Any] = {}
-    for key, value in flat.items():
+    config = dict(whole) if isinstance(whole, dict) else {}
+    for key, value in dotted.items():
         outer, dot, inner = key.partition(".")
-        if dot:
-            inside = nested.get(outer)
-            nested[outer] = {**(inside if isinstance(inside, dict) else {}), inner: value}
-        else:
-            nested[outer] = value
-    return nested
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
+        inside = config.get(outer)
+        config[outer] = {**(inside if isinstance(inside, dict) else {}), inner: value} if dot else value
+    return json.dumps(config)
 
 
 def _json_or_text(value: Any) -> Any:
@@ -111,3 +90,34 @@ def _json_or_text(value: Any) -> Any:
         return read_json(value)
     except ValueError:
         return value
+
+
+def is_vllm_config(node: Node) -> bool:
+    """Is a mapping a server's options?"""
+    names, keys = _NAMES["vllm_config"], {str(key).replace("_", "-") for key in node.fields}
+    return bool({*names["marks"]} & keys) or ("model" in keys and len({*names["beside_model"]} & keys) > 1)
+
+
+def options_in(node: Node, source: str) -> dict[str, Value]:
+    """Each key as the option it stands for; what is nested is JSON, what is false is not given."""
+    options = {}
+    for key, inner in node.fields.items():
+        plain = inner.value
+        if plain is not False and plain is not None:
+            text = inner.json if isinstance(plain, (dict, list)) else plain if plain is True else str(plain)
+            options[str(key).replace("_", "-")] = Value(text, source, inner.key_line)
+    return options
+
+
+def merge_config(process: Process, inputs: Inputs) -> None:
+    """Add what the file of ``--config`` says; the command line wins. A file that was not given is noted."""
+    named = process.options.get("config")
+    if named is None:
+        return
+    found = inputs.find(str(named.value)) if named.literal else None
+    if found is None:
+        process.unseen.append(Unseen("config_file", str(named.value), named.source, named.line))
+        return
+    with placed(found):
+        for node in documents(found.text, found.first_line):
+            process.options = {**options_in(node, found.name), **process.options}

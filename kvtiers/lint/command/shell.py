@@ -1,14 +1,30 @@
 """Enough of a shell's grammar to see commands as the shell would: quotes, arrays, continuations, here-documents."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kvtiers.errors import KvtiersError
 
 _OPERATORS = ";&|()<>"
+_OPERATOR = re.compile(r"<<<|<<-|<<|>>|>\||>&|<&|&&|\|\||.")
+_BETWEEN = re.compile(r"(?:\\\n|[^\S\n]|#[^\n]*)+")  # words
+_BETWEEN_ITEMS = re.compile(r"(?:\\\n|\s|#[^\n]*|[;&|(<>])+")
+_BLANKS = re.compile(r"[ \t]*")
+_LINE = re.compile(r"[^\n]*\n?")
 _ARRAY = re.compile(r"[A-Za-z_]\w*\+?=")
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
+_PLAIN = re.compile(r"[^\s\\$\"'`;&|()<>]+")
+_PLAIN_IN_QUOTES = re.compile(r"[^\\$\"`]+")
+_PLAIN_INSIDE = re.compile(r"[^\\$\"'`]+")  # of ${…}
+_DEFAULT = re.compile(r"(\{\w+:?[-=+?])(.*)\}", re.DOTALL)
+_NAME = re.compile(r"\w+|[@*#?!-]")
+_QUOTED = {
+    "'": re.compile(r"([^']*)'"),
+    "$'": re.compile(r"((?:[^'\\]|\\.)*)'", re.DOTALL),
+    "`": re.compile(r"((?:[^`\\]|\\.)*)`", re.DOTALL),
+}
+_ESCAPES = {"\\n": "\n", "\\t": "\t", "\\\\": "\\", "\\'": "'", '\\"': '"'}  # those that JSON in $'…' may need
 
 
 @dataclass(frozen=True)
@@ -35,109 +51,115 @@ class Word:
     open: bool = False
 
 
-@dataclass(frozen=True)
-class HereDocument:
-    """Text given to a command, most often to write a file. ``expands``: variables in it are filled in."""
-
-    text: str
-    line: int
-    expands: bool = False
-
-
 @dataclass
 class Command:
-    """One simple command: its words, what it redirects to, its here-documents."""
+    """One simple command: its words, what it redirects to, its here-documents (``literal``: variables stay in them).
+
+    ``piped``: an operator, not the line's end, ended it. ``broken``: lines where it ended too early, and by what.
+    """
 
     words: list[Word] = field(default_factory=list)
     redirects: list[Word] = field(default_factory=list)
-    documents: list[HereDocument] = field(default_factory=list)
-    piped: bool = False  # an operator, not the line's end, ended it
-    broken: list[tuple[int, str]] = field(default_factory=list)  # lines where it ended too early, and by what
+    documents: list[Word] = field(default_factory=list)
+    piped: bool = False
+    broken: list[tuple[int, str]] = field(default_factory=list)
 
 
-def parse(text: str, first_line: int = 1, newline_ends: bool = True) -> list[Command]:
-    """The simple commands of a script, in order.
+def words_in(text: str, line: int) -> list[Word]:
+    """The words of a text that is one command, whatever its lines."""
+    return [word for command in _Lexer(text, line, newline_ends=False).commands() for word in command.words]
+
+
+def commands_in(text: str, first_line: int) -> Iterator[Command]:
+    """The simple commands of a script as they were meant: a line that begins with an option belongs to the one above.
 
     Raises:
         KvtiersError: ``line N: …`` for a quote that is never closed.
     """
-    return _Lexer(text, first_line, newline_ends).commands()
+    pending, end = None, (0, "")
+    for command in _Lexer(text, first_line, newline_ends=True).commands():
+        words = [word for word in command.words if not _blank(word)]
+        if pending and words and re.match(r"--?[A-Za-z]", words[0].text) and not pending.piped:
+            pending.broken.append(end)
+            pending.words += words
+            pending.piped = command.piped
+        else:
+            if pending:
+                yield pending
+            pending = replace(command, words=words)
+        last = command.words[-1] if command.words else Word("", 0)
+        end = last.line, "blank" if _blank(last) else "open"
+    if pending:
+        yield pending
+
+
+def _blank(word: Word) -> bool:
+    """Does it stand for the blank after a backslash?"""
+    return bool(word.parts) and word.text.isspace()
 
 
 class _Lexer:
     def __init__(self, text: str, first_line: int, newline_ends: bool) -> None:
         self._text = text.replace("\r\n", "\n")
         self._at = 0
-        self._line = first_line
+        self._first_line = first_line
+        self._newlines = [match.start() for match in re.finditer("\n", self._text)]
         self._newline_ends = newline_ends
         self._commands: list[Command] = []
         self._command = Command()
         self._pending: list[tuple[Command, str, bool, bool]] = []
 
     def commands(self) -> list[Command]:
-        while self._at < len(self._text):
-            if self._text[self._at] == "\n":
+        while here := self._here:
+            if self._take(_BETWEEN):
+                continue
+            if here == "\n":
                 self._newline()
-            elif not self._blank():
-                if self._text[self._at] in _OPERATORS:
-                    self._operator()
-                else:
-                    self._command.words.append(self._word())
+            elif here in _OPERATORS:
+                self._operator()
+            else:
+                self._command.words.append(self._word())
         self._end()
         return self._commands
 
-    def _blank(self) -> bool:
-        """Pass what stands between words."""
-        if self._text.startswith("\\\n", self._at):
-            self._at, self._line = self._at + 2, self._line + 1
-        elif self._text[self._at].isspace():
-            self._at += 1
-        elif self._text[self._at] == "#":
-            end = self._text.find("\n", self._at)
-            self._at = len(self._text) if end < 0 else end
-        else:
-            return False
-        return True
+    @property
+    def _here(self) -> str:
+        """The next character; empty at the end."""
+        return self._text[self._at : self._at + 1]
+
+    @property
+    def _line(self) -> int:
+        return self._first_line + bisect_left(self._newlines, self._at)
+
+    def _take(self, pattern: re.Pattern[str]) -> str:
+        """Pass what fits here; empty where nothing does."""
+        match = pattern.match(self._text, self._at)
+        self._at = match.end() if match else self._at
+        return match[0] if match else ""
 
     def _newline(self) -> None:
-        self._at, self._line = self._at + 1, self._line + 1
-        for pending in self._pending:
-            self._document(*pending)
+        self._at += 1
+        for command, delimiter, dedent, literal in self._pending:
+            first, last = self._line, ("^\\t*" if dedent else "^") + re.escape(delimiter) + "$"
+            text = self._take(re.compile(rf".*?(?={last})|.*", re.DOTALL | re.MULTILINE)).removesuffix("\n")
+            self._take(_LINE)
+            command.documents.append(Word(re.sub("(?m)^\t+", "", text) if dedent else text, first, literal))
         self._pending.clear()
         if self._newline_ends:
             self._end()
 
-    def _document(self, command: Command, delimiter: str, dedent: bool, expands: bool) -> None:
-        first, lines = self._line, []
-        while self._at < len(self._text):
-            end = self._text.find("\n", self._at)
-            end = len(self._text) if end < 0 else end
-            line = self._text[self._at : end]
-            self._at, self._line = end + 1, self._line + 1
-            line = line.lstrip("\t") if dedent else line
-            if line == delimiter:
-                break
-            lines.append(line)
-        command.documents.append(HereDocument("\n".join(lines), first, expands))
-
     def _operator(self) -> None:
-        operator = re.compile(r"<<<|<<-|<<|>>|>\||>&|<&|&&|\|\||.").match(self._text, self._at)
-        assert operator is not None
-        self._at = operator.end()
-        if operator[0] in ("<<", "<<-"):
-            self._blanks()
-            expands = self._text[self._at : self._at + 1] not in ("'", '"', "\\")
-            self._pending.append((self._command, self._word().text, operator[0] == "<<-", expands))
-        elif operator[0] in ("<", ">", ">>", ">|", ">&", "<&", "<<<"):
-            self._blanks()
-            self._command.redirects.append(self._word())
-        else:
+        operator = self._take(_OPERATOR)
+        if operator[0] not in "<>":
             self._command.piped = True
             self._end()
-
-    def _blanks(self) -> None:
-        while self._text[self._at : self._at + 1] in (" ", "\t"):
-            self._at += 1
+            return
+        self._take(_BLANKS)
+        if operator in ("<<", "<<-"):
+            literal = self._here in ("'", '"', "\\")
+            self._pending.append((self._command, self._word().text, operator == "<<-", literal))
+        else:
+            self._command.redirects.append(self._word())
 
     def _end(self) -> None:
         if self._command.words or self._command.redirects:
@@ -147,111 +169,97 @@ class _Lexer:
     def _word(self) -> Word:
         parts: list[Part] = []
         line = self._line
-        while self._at < len(self._text):
-            character = self._text[self._at]
-            if character == "(" and parts and _ARRAY.fullmatch(_text(parts)):
+        while here := self._here:
+            if here == "(" and parts and _ARRAY.fullmatch(_text(parts)):
                 return Word(_text(parts), line, items=tuple(self._array()))
-            if character.isspace() or character in _OPERATORS:
+            if here.isspace() or here in _OPERATORS:
                 break
-            parts += self._piece(character)
+            parts += self._piece()
         return Word(_text(parts), line, not any(part.expands for part in parts), tuple(parts))
 
-    def _piece(self, character: str) -> list[Part]:
+    def _piece(self, quoted: bool = False) -> list[Part]:
+        """The next piece of a word; within double quotes only \\, $ and ` mean something."""
+        plain = self._take(_PLAIN_IN_QUOTES if quoted else _PLAIN)
+        if plain:
+            return [Part(plain)]
+        character = self._here
         self._at += 1
-        following = self._text[self._at : self._at + 1]
-        if character == "\\":
-            self._at += 1
-            self._line += following == "\n"
-            return [Part(following)] if following != "\n" else []
-        if character == "$":
-            return self._dollar(following)
-        if character == '"':
-            return self._double_quoted()
-        if character in "'`":
-            inner = self._until(character)
-            return [Part(inner)] if character == "'" else [Part(f"`{inner}`", True, True)]
-        return [Part(character)]
+        match character:
+            case "\\":
+                following = self._here
+                self._at += 1
+                escaped = character + following if quoted and following not in '\\"$`' else following
+                return [] if following == "\n" else [Part(escaped)]
+            case "$":
+                return self._dollar(quoted)
+            case "`":
+                return [Part(f"`{self._until('`')}`", True, not quoted)]
+            case '"':
+                return self._double_quoted()
+            case _:
+                return [Part(self._until("'"))]
 
-    def _dollar(self, following: str, quoted: bool = False) -> list[Part]:
+    def _dollar(self, quoted: bool) -> list[Part]:
+        following = self._here
         if following in ("'", '"') and not quoted:
             self._at += 1
-            return [Part(_ansi_c(self._until("'", escapes=True)))] if following == "'" else self._double_quoted()
-        if following in ("(", "{"):
-            return [Part("$" + self._nested(following, ")" if following == "(" else "}"), True, not quoted)]
-        name = re.compile(r"\w+|[@*#?!-]").match(self._text, self._at)
-        self._at = name.end() if name else self._at
-        return [Part(f"${name[0]}", True, not quoted)] if name else [Part("$")]
+            if following == '"':
+                return self._double_quoted()
+            return [Part(re.sub(r"\\.", lambda match: _ESCAPES.get(match[0], match[0]), self._until("$'")))]
+        name = self._nested(quoted) if following in ("(", "{") else self._take(_NAME)
+        default = _DEFAULT.fullmatch(name)
+        if default:
+            name = f"{default[1]}{_Lexer(default[2], self._line, newline_ends=False).unquoted(quoted)}}}"
+        return [Part(f"${name}", True, not quoted)] if name else [Part("$")]
 
     def _double_quoted(self) -> list[Part]:
         """After the opening quote: escapes resolved; what follows a bare $ or ` is still to be expanded."""
         first, parts = self._line, [Part("")]
-        while self._text[self._at : self._at + 1] not in ('"', ""):
-            character, following = self._text[self._at], self._text[self._at + 1 : self._at + 2]
-            self._at += 1
-            if character == "\\":
-                self._at += 1
-                self._line += following == "\n"
-                parts.append(Part(following.strip("\n") if following in '\\"$`\n' else character + following))
-            elif character == "$":
-                parts += self._dollar(following, quoted=True)
-            elif character == "`":
-                parts.append(Part(f"`{self._until('`')}`", True))
-            else:
-                self._line += character == "\n"
-                parts.append(Part(character))
-        if self._at >= len(self._text):
+        while self._here not in ('"', ""):
+            parts += self._piece(quoted=True)
+        if not self._here:
             raise KvtiersError(f'line {first}: the quote " is never closed')
         self._at += 1
         return parts
 
     def _array(self) -> Iterator[Word]:
         self._at += 1
-        while self._at < len(self._text) and self._text[self._at] != ")":
-            if self._text[self._at] == "\n":
-                self._at, self._line = self._at + 1, self._line + 1
-            elif not self._blank():
-                if self._text[self._at] in _OPERATORS:
-                    self._at += 1
-                else:
-                    yield self._word()
+        while self._here not in (")", ""):
+            if not self._take(_BETWEEN_ITEMS):
+                yield self._word()
         self._at += 1
 
-    def _until(self, quote: str, escapes: bool = False) -> str:
-        first, start = self._line, self._at
-        while self._at < len(self._text) and self._text[self._at] != quote:
-            self._at += 2 if (escapes or quote != "'") and self._text[self._at] == "\\" else 1
-        if self._at >= len(self._text):
-            raise KvtiersError(f"line {first}: the quote {quote} is never closed")
-        inner = self._text[start : self._at]
-        self._at += 1
-        self._line += inner.count("\n")
-        return inner
+    def _until(self, quote: str) -> str:
+        match = _QUOTED[quote].match(self._text, self._at)
+        if match is None:
+            raise KvtiersError(f"line {self._line}: the quote {quote[-1]} is never closed")
+        self._at = match.end()
+        return match[1]
 
-    def _nested(self, opening: str, closing: str) -> str:
-        """Up to the bracket that closes the one here, brackets in quotes not counted."""
-        start, depth, line = self._at, 0, self._line
-        while self._at < len(self._text):
-            character = self._text[self._at]
-            depth += {opening: 1, closing: -1}.get(character, 0)
-            self._at += 2 if character == "\\" else 1
+    def unquoted(self, quoted: bool) -> str:
+        """The whole text, as the default in ${NAME:-…}, without its quotes."""
+        parts: list[Part] = []
+        while self._here:
+            plain = self._take(_PLAIN_INSIDE)
+            parts += [Part(plain)] if plain else self._piece(quoted)
+        return _text(parts)
+
+    def _nested(self, quoted: bool) -> str:
+        """Up to the bracket that closes the one here, brackets in quotes not counted; of braces only ${ opens."""
+        start, depth, opening = self._at, 0, self._here
+        closing = ")" if opening == "(" else "}"
+        while here := self._here:
+            opens = here == opening and (here == "(" or self._text[self._at - 1] == "$")
+            depth += opens - (here == closing)
+            self._at += 2 if here == "\\" else 1
             if depth == 0:
                 break
-            if character == "'" and "'" in self._text[self._at :]:
+            if here == "'" and not (quoted and opening == "{") and self._text.find("'", self._at) >= 0:
                 self._until("'")
-            elif character == '"':
+            elif here == '"':
                 self._double_quoted()
-        self._line = line + self._text[start : self._at].count("\n")
         return self._text[start : self._at]
 
 
 def _text(parts: list[Part]) -> str:
     return "".join(part.text for part in parts)
-
-
-def _ansi_c(inner: str) -> str:
-    def resolved(match: re.Match[str]) -> str:
-        if match[1]:
-            return chr(int(match[1], 16))
-        return _ESCAPES.get(match[2], match[2] if match[2] in "\\'\"?" else match[0])
-
-    return re.sub(r"\\(?:x([0-9A-Fa-f]{1,2})|(.))", resolved, inner, flags=re.DOTALL)

@@ -1,129 +1,112 @@
 """A service of docker-compose: its image, command, variables, and what it runs in."""
 
+from dataclasses import replace
 from typing import Any
 
-from kvtiers.lint.command.docker import mount_path
-from kvtiers.lint.command.expand import Scope, compose
-from kvtiers.lint.command.images import is_server, note_versions
-from kvtiers.lint.command.inputs import Inputs, values_of
-from kvtiers.lint.command.scripts import Caller, run_container
-from kvtiers.lint.command.shell import Word, parse
-from kvtiers.lint.command.sizes import docker_gib
-from kvtiers.lint.given import Container, Given, Mount, Source, Value
+from kvtiers.lint.command.caller import Caller, placed
+from kvtiers.lint.command.docker import docker_size, mount_path
+from kvtiers.lint.command.expand import COMPOSE, fill
+from kvtiers.lint.command.scripts import run_container
+from kvtiers.lint.command.shell import Word, words_in
+from kvtiers.lint.forms.dockerfile import read_image
+from kvtiers.lint.given import Container, Source, Value
 from kvtiers.lint.yaml_nodes import Node
 
 
-def read_service(source: Source, name: str, service: Node, inputs: Inputs, given: Given) -> None:
-    """Add the server that a service runs."""
-    fields = service.value
-    caller = Caller(source.name, inputs, given, container=_container(source, name, service))
-    _variables(fields.get("env_file"), fields.get("environment"), caller)
-    image = fields.get("image")
-    if image is not None:
-        note_versions(_filled(image.value, inputs)[0], source.name, image.line, given, caller.versions)
-    entrypoint = _words(fields.get("entrypoint"), inputs)
-    words = [*entrypoint, *_words(fields.get("command"), inputs)]
-    caller.image_serves = (
-        image is not None and not entrypoint and bool(words) and is_server(_filled(image.value, inputs)[0])
-    )
-    caller.scope = Scope(values_of(caller.environment))
-    run_container(words, caller, str(image.value) if image is not None else "", service.line)
+def read_service(name: str, service: Node, services: Node, caller: Caller) -> None:
+    """Add the server that a service runs, itself or by what it extends."""
+    line, parts = service.line, _extended(service, services, caller)
+    service = Node({key: node for part in parts for key, node in part.fields.items()}, line)
+    for key in ("volumes", "tmpfs", "ports"):
+        held = [part.at(key) for part in parts if part.at(key).value]
+        service.value[key] = Node([item for node in held for item in node.items or [node]], line)
+    caller.container = _container(name, service, caller)
+    entrypoint, command = (_words(service.at(key), caller) for key in ("entrypoint", "command"))
+    build = service.at("build")
+    file = caller.inputs.find(build.at("dockerfile").text or "Dockerfile") if build.value is not None else None
+    if file:
+        built = replace(caller, source=file.name)
+        with placed(file):
+            own_entrypoint, own_command = read_image(file, built)
+        caller.environment, caller.image_serves = built.environment, built.image_serves
+        if not (entrypoint or command):
+            caller.source, command = file.name, own_command
+        entrypoint = entrypoint or own_entrypoint
+    for part in parts:
+        _variables(part, caller)
+    image = _filled(service.at("image").text, service.at("image").line, caller)
+    caller.note_versions(image.text, image.line)
+    with placed(Source(caller.source, "")):
+        run_container(caller, image.text or (file.name if file else name), line, entrypoint, command)
 
 
-def _filled(value: Any, inputs: Inputs) -> tuple[str, bool]:
-    return compose(as_variable(value), inputs.dotenv)
+def _extended(service: Node, services: Node, caller: Caller) -> list[Node]:
+    """It and the services it extends, the outermost first. Of another file's only the name is known."""
+    extends = service.at("extends")
+    if extends.value is None:
+        return [service]
+    of, file = extends.at("service").text if extends.fields else extends.text, extends.at("file").text
+    if file or not services.at(of).fields:
+        caller.not_seen("extends", f"{of} ({file})" if file else of, extends.line)
+        return [service]
+    return [*_extended(services.at(of), services, caller), service]
 
 
-def as_variable(value: Any) -> str:
-    """Compose hands YAML's true over as the text true."""
-    return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
+def _filled(text: str, line: int, caller: Caller) -> Word:
+    return fill(text, line, COMPOSE, caller.inputs.dotenv)
 
 
-def _words(node: Node | None, inputs: Inputs) -> list[Word]:
+def _words(node: Node, caller: Caller) -> list[Word]:
     """A text is split as a shell would, but no shell expands it."""
-    if node is None or node.value is None:
-        return []
     if isinstance(node.value, list):
-        filled = [(_filled(item.value, inputs), item.line) for item in node.value]
-        return [Word(text, line, known) for (text, known), line in filled]
-    words = []
-    for command in parse(str(node.value), node.line, newline_ends=False):
-        for word in command.words:
-            text, known = _filled(word.text, inputs)
-            if not word.text.isspace():
-                words.append(Word(text, word.line, known))
-    return words
+        return [_filled(item.text, item.line, caller) for item in node.items]
+    words = words_in(node.text, node.line)
+    return [_filled(word.text, word.line, caller) for word in words if not word.text.isspace()]
 
 
-def _variables(files: Node | None, node: Node | None, caller: Caller) -> None:
+def _variables(service: Node, caller: Caller) -> None:
     """What ``env_file`` names, then ``environment``, which wins."""
-    entries = files.value if files is not None and isinstance(files.value, list) else [files] if files else []
-    for entry in entries:
-        named = entry.value.get("path") if isinstance(entry.value, dict) else entry
-        if named is not None:
-            place = Value(named.value, caller.source, named.line)
-            found, unseen = caller.inputs.variables(_filled(named.value, caller.inputs)[0], place)
-            caller.environment |= found
-            caller.unseen += unseen
-    if node is None:
-        return
-    if isinstance(node.value, dict):
-        pairs = [(str(key), value.value, node.keys[key]) for key, value in node.value.items()]
-    else:
-        items = node.value if isinstance(node.value, list) else []
-        pairs = [(*_pair(str(item.value)), item.line) for item in items]
-    for name, value, line in pairs:
-        text, known = _filled(value, caller.inputs)
-        caller.environment[name] = Value(text, caller.source, line, known and value is not None)
+    files, variables = service.at("env_file"), service.at("environment")
+    for entry in files.items if isinstance(files.value, list) else [files]:
+        named = entry.at("path") if entry.fields else entry
+        if named.value is not None:
+            caller.read_variables(_filled(named.text, named.line, caller).text, named.line)
+    written = [
+        (str(name), node.text if node.value is not None else None, node.key_line)
+        for name, node in variables.fields.items()
+    ]
+    for item in variables.items:
+        name, equals, text = item.text.partition("=")
+        written.append((name, text if equals else None, item.line))
+    for name, value, line in written:  # none: it comes from whoever calls, and from .env
+        word = _filled(f"${name}" if value is None else value, line, caller)
+        caller.environment[name] = caller.value(word.text, word.line, word.literal)
 
 
-def _pair(text: str) -> tuple[str, str | None]:
-    name, equals, value = text.partition("=")
-    return name, value if equals else None
+def _container(name: str, service: Node, caller: Caller) -> Container:
+    ipc = service.at("ipc").text
+    volumes = [*_listed(service.at("volumes")), *_listed(service.at("tmpfs"))]
+    return Container(
+        f"{caller.source} {ipc.removeprefix('service:') if ipc.startswith('service:') else name}",
+        memory=_size(caller, service.at("mem_limit"), service.at("deploy", "resources", "limits", "memory")),
+        shm=_size(caller, service.at("shm_size")),
+        host_network=service.at("network_mode").text == "host",
+        host_ipc=ipc == "host",
+        published=[_joined(port, "host_ip", "published", "target") for port in _listed(service.at("ports"))],
+        volumes={mount_path(_joined(volume, "target")): None for volume in volumes},
+    )
 
 
-def _container(source: Source, name: str, service: Node) -> Container:
-    fields = service.value
-    container = Container(f"{source.name} {name}", mounts=[])
-    assert container.mounts is not None
-    limits = _at(service, "deploy", "resources", "limits", "memory")
-    for size, to in ((fields.get("mem_limit") or limits, "memory"), (fields.get("shm_size"), "shm")):
-        gib = docker_gib(size.value) if size else None
-        if size and gib:
-            setattr(container, to, Value(gib, source.name, size.line))
-    ipc, network = _text(fields.get("ipc")), _text(fields.get("network_mode"))
-    container.host_ipc, container.host_network = ipc == "host", network == "host"
-    if ipc.startswith("service:"):
-        container.group = f"{source.name} {ipc.removeprefix('service:')}"
-    for port in _items(fields.get("ports")):
-        container.published.append(_port(port))
-    for volume in [*_items(fields.get("volumes")), *_items(fields.get("tmpfs"))]:
-        if isinstance(volume, dict):
-            container.mounts.append(Mount(str(volume.get("target", "")), memory=volume.get("type") == "tmpfs"))
-        else:
-            container.mounts.append(Mount(mount_path(str(volume))))
-    return container
+def _size(caller: Caller, *nodes: Node) -> Value | None:
+    """The first that is one, in GiB."""
+    return next(filter(None, (docker_size(caller, node.value, node.line) for node in nodes)), None)
 
 
-def _port(port: Any) -> str:
-    if not isinstance(port, dict):
-        return str(port)
-    return ":".join(str(port[key]) for key in ("host_ip", "published", "target") if key in port)
+def _joined(entry: Any, *parts: str) -> str:
+    """A port or volume as its short form has it."""
+    return ":".join(str(entry[part]) for part in parts if part in entry) if isinstance(entry, dict) else str(entry)
 
 
-def _at(node: Node, *path: str) -> Node | None:
-    for key in path:
-        inner = node.value.get(key) if isinstance(node.value, dict) else None
-        if inner is None:
-            return None
-        node = inner
-    return node
-
-
-def _items(node: Node | None) -> list[Any]:
-    plain = node.plain() if node is not None else None
+def _listed(node: Node) -> list[Any]:
+    plain = node.plain()
     return plain if isinstance(plain, list) else [plain] if isinstance(plain, str) else []
-
-
-def _text(node: Node | None) -> str:
-    return str(node.value) if node is not None and node.value is not None else ""

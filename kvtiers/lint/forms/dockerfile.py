@@ -1,77 +1,58 @@
 """A Dockerfile: ENV, ENTRYPOINT and CMD of its last stage, on the image that it starts from."""
 
 import re
-from collections.abc import Iterator
 
 from kvtiers.json_text import read_json
-from kvtiers.lint.command.expand import Scope, expand_value
-from kvtiers.lint.command.images import is_server, note_versions
-from kvtiers.lint.command.inputs import Inputs, values_of
-from kvtiers.lint.command.scripts import Caller, run_command
-from kvtiers.lint.command.shell import Word, parse
-from kvtiers.lint.given import Given, Source, Unseen, Value
+from kvtiers.lint.command.caller import Caller
+from kvtiers.lint.command.expand import expand_value
+from kvtiers.lint.command.programs import is_server
+from kvtiers.lint.command.scripts import run_command
+from kvtiers.lint.command.shell import Word, words_in
+from kvtiers.lint.given import Source, Unseen, Value
 
-_INSTRUCTION = re.compile(r"\s*([A-Za-z]+)\s+(.*)", re.DOTALL)
+# with the lines that continue it, and comments between them
+_INSTRUCTION = re.compile(r"^[ \t]*([A-Za-z]+)[ \t]+((?:.*\\[ \t]*\n(?:[ \t]*#.*\n)*)*.*)", re.MULTILINE)
 
 
-def read_dockerfile(source: Source, inputs: Inputs, given: Given, first_line: int) -> None:
+def read_dockerfile(source: Source, caller: Caller) -> None:
     """Add the server that the image runs; without one, its variables."""
-    caller = Caller(source.name, inputs, given)
+    entrypoint, command = read_image(source, caller)
+    caller.image_serves = caller.image_serves and not entrypoint and bool(command)
+    started = run_command([*entrypoint, *command], caller)
+    for process in started if not command else ():  # docker run adds its arguments
+        process.unseen.append(Unseen("arguments", "docker run …", process.source, process.line))
+    if not started:
+        caller.hand_over()
+
+
+def read_image(source: Source, caller: Caller) -> tuple[list[Word], list[Word]]:
+    """The image's own ENTRYPOINT and CMD; ``caller`` gets its variables and versions, and whether it serves."""
     entrypoint: list[Word] = []
     command: list[Word] = []
-    serves = False
-    for name, rest, line in _instructions(source.text, first_line):
-        note_versions(rest, source.name, line, given, caller.versions)
-        match name:
+    for name, rest, line in source.entries(_INSTRUCTION):
+        caller.note_versions(rest, line)
+        match name.upper():
             case "FROM":
-                serves = is_server(rest.split(" ")[0])
+                caller.image_serves = is_server(rest.split(" ")[0])
                 entrypoint, command, caller.environment = [], [], {}
             case "ENV":
-                variables = _variables(rest, line, caller)
-                own = {name for name in variables if f"${name}" in source.text or f"${{{name}" in source.text}
-                caller.environment |= {name: value for name, value in variables.items() if name not in own}
+                for variable, value in dict(_variables(rest, line, caller)).items():
+                    if f"${variable}" not in source.text and f"${{{variable}" not in source.text:  # its own
+                        caller.environment[variable] = value
             case "ENTRYPOINT":
                 entrypoint, command = _words(rest, line), []
             case "CMD":
                 command = _words(rest, line)
-    caller.image_serves = serves and not entrypoint and bool(command)
-    before = len(caller.started)
-    run_command([*entrypoint, *command], caller)
-    for process in caller.started[before:]:
-        if not command:  # docker run adds its arguments
-            process.unseen.append(Unseen("arguments", "docker run …", source.name, process.line))
-    if len(caller.started) == before:
-        given.environment |= caller.environment
-        given.versions |= caller.versions
+    return entrypoint, command
 
 
-def _instructions(text: str, first_line: int) -> Iterator[tuple[str, str, int]]:
-    """Name in capitals, the rest with its continued lines, the line where it begins."""
-    pending, begins = "", first_line
-    for number, line in enumerate(text.splitlines(), start=first_line):
-        if line.lstrip().startswith("#") or (not line.strip() and not pending):
-            continue
-        begins = begins if pending else number
-        pending += line + "\n"
-        if line.rstrip().endswith("\\"):
-            continue
-        match = _INSTRUCTION.fullmatch(pending.rstrip())
-        if match:
-            yield match[1].upper(), match[2], begins
-        pending = ""
-
-
-def _variables(rest: str, line: int, caller: Caller) -> dict[str, Value]:
-    words = [word for command in parse(rest, line, newline_ends=False) for word in command.words]
+def _variables(rest: str, line: int, caller: Caller) -> list[tuple[str, Value]]:
+    words = words_in(rest, line)
     if words and "=" not in words[0].text:  # ENV NAME value
         name, _, value = rest.partition(" ")
-        return {name: Value(value.strip(), caller.source, line, "$" not in value)}
-    variables = {}
-    for word in words:
-        whole = expand_value(word, Scope(values_of(caller.environment)))
-        name, _, text = whole.text.partition("=")
-        variables[name] = Value(text, caller.source, word.line, whole.literal)
-    return variables
+        return [(name, caller.value(value.strip(), line, "$" not in value))]
+    whole = [(one.text.partition("="), one) for one in (expand_value(word, caller) for word in words)]
+    return [(name, caller.value(text, one.line, one.literal)) for (name, _, text), one in whole]
 
 
 def _words(rest: str, line: int) -> list[Word]:
@@ -80,6 +61,4 @@ def _words(rest: str, line: int) -> list[Word]:
         listed = read_json(rest.replace("\\\n", " "))
     except ValueError:
         listed = None
-    if isinstance(listed, list):
-        return [Word(str(item), line) for item in listed]
-    return [Word("sh", line), Word("-c", line), Word(rest, line)]
+    return [Word(str(item), line) for item in (listed if isinstance(listed, list) else ["sh", "-c", rest])]

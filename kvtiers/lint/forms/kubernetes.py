@@ -4,180 +4,167 @@ So are Deployment, StatefulSet and LeaderWorkerSet read, KServe's InferenceServi
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kvtiers.lint.command.expand import Scope, kubernetes
-from kvtiers.lint.command.images import is_server, note_versions
-from kvtiers.lint.command.inputs import Inputs, values_of
-from kvtiers.lint.command.scripts import Caller, run_container
-from kvtiers.lint.command.shell import Word, parse
-from kvtiers.lint.command.sizes import kubernetes_gib
-from kvtiers.lint.forms.compose import as_variable
-from kvtiers.lint.given import Container, Given, Mount, Source, Unseen, Value
-from kvtiers.lint.yaml_nodes import Node
+from kvtiers.lint.command.caller import Caller, Inputs
+from kvtiers.lint.command.expand import KUBERNETES, fill
+from kvtiers.lint.command.scripts import run_container
+from kvtiers.lint.command.shell import Word, words_in
+from kvtiers.lint.given import Container, Process, Source, Unseen, Value
+from kvtiers.lint.yaml_nodes import NOTHING, Node
+from kvtiers.units import GIB
 
 _FILES = (".yaml", ".yml", ".json", ".env", ".sh", ".conf")
-
-
+_LLM_D = "llm-d-modelservice"  # a chart, whose values are no object
 _PLAIN = re.compile(r"(?:v1|apps/.*|batch/.*|leaderworkerset\..*)$")  # whose pods are as they stand
 
 
-@dataclass(frozen=True)
-class _Pod:
-    """``spec``: of a pod; ``outer``: what stands around it; ``operator``: the kind whose operator adds to it, or none.
-
-    ``completed``: the operator adds arguments too.
-    """
-
-    spec: Node
-    outer: Node
-    operator: str = ""
-    completed: bool = False
-
-
 def note_config_map(source: Source, node: Node, inputs: Inputs) -> bool:
-    """Is it a ConfigMap? Then its variables, and the files in it, are known by their names from now on."""
-    kind, data, metadata = node.value.get("kind"), node.value.get("data"), node.value.get("metadata")
-    listed = node.value.get("items")
-    for item in listed.value if listed is not None and isinstance(listed.value, list) else []:
-        if isinstance(item.value, dict):
-            note_config_map(source, item, inputs)
-    if kind is None or kind.value != "ConfigMap":
+    """Is it a ConfigMap? Then its variables, and the files in it, are known by their names from now on.
+
+    So are services and volume claims.
+    """
+    for item in node.at("items").items:
+        note_config_map(source, item, inputs)
+    if node.at("kind").value in ("Service", "PersistentVolumeClaim"):
+        inputs.beside.append(node)
+    if node.at("kind").value != "ConfigMap":
         return False
-    if data is not None and isinstance(data.value, dict):
-        entries = {
-            str(key): Value(as_variable(value.value), source.name, value.line) for key, value in data.value.items()
-        }
-        name = metadata.value.get("name") if metadata is not None and isinstance(metadata.value, dict) else None
-        inputs.maps[str(name.value) if name else ""] = entries
-        for key, value in entries.items():
-            if key.endswith(_FILES):
-                part = Source(f"{source.name} ({key})", str(value.value))
-                inputs.of_maps.add(part.name)
-                inputs.add(part, value.line)
+    entries = {str(key): Value(one.text, source.name, one.line) for key, one in node.at("data").fields.items()}
+    if entries:
+        inputs.maps[node.at("metadata", "name").text] = entries
+    for key, value in entries.items():
+        if key.endswith(_FILES):
+            part = Source(f"{source.name} ({key})", value.value, value.line)
+            inputs.of_maps.add(part.name)
+            inputs.add(part)
     return True
 
 
-def read_object(source: Source, node: Node, inputs: Inputs, given: Given) -> None:
+def read_object(node: Node, caller: Caller) -> None:
     """Add the servers that an object's pods run."""
-    operator = "" if _PLAIN.match(str(node.value["apiVersion"].value)) else str(node.value["kind"].value)
-    for pod, item in _containers(node, node, operator):
-        _container(source, pod, item, Caller(source.name, inputs, given))
+    # the kind whose operator adds to its pods
+    operator = "" if _PLAIN.match(node.at("apiVersion").text) else node.at("kind").text
+    caller.inputs.beside += node.at("spec", "volumeClaimTemplates").items
+    operator = _LLM_D if "modelArtifacts" in node.fields else operator
+    for key, item, pod, outer in _containers(node, node):
+        one = caller.fresh()
+        if operator:
+            one.not_seen("operator", operator, item.line)
+        one.container = _surroundings(item, pod, outer, bool(operator), one)
+        started = _container(item, outer, one)
+        serves = operator == "LLMInferenceService" and key == "containers" and item.at("name").value == "main"
+        if serves and not started:  # the operator writes all of its command
+            started = [one.process(item.line)]
+            caller.given.servers += started
+        for process in started if serves or key == "model" or operator == _LLM_D else ():
+            process.unseen.append(Unseen("operator", operator, one.source, item.line))
 
 
-def _containers(node: Node, outer: Node, operator: str) -> Iterator[tuple[_Pod, Node]]:
-    """Each container with its pod."""
-    if isinstance(node.value, list):
-        for inner in node.value:
-            yield from _containers(inner, outer, operator)
-    if not isinstance(node.value, dict):
-        return
-    listed, main, model = (node.value.get(key) for key in ("containers", "mainContainer", "model"))
-    if listed is not None and isinstance(listed.value, list):
-        pod = _Pod(node, outer, operator, operator == "LLMInferenceService")
-        yield from ((pod, item) for item in listed.value if isinstance(item.value, dict))
-    for single in (main, model):
-        if single is not None and isinstance(single.value, dict) and set(single.value) & {"args", "command", "env"}:
-            yield _Pod(node, outer, operator, completed=single is model), single
-    for key, inner in node.value.items():
+def _containers(node: Node, outer: Node) -> Iterator[tuple[str, Node, Node, Node]]:
+    """Each container: the key that it stands under, itself, its pod, and what stands around that."""
+    for inner in node.items:
+        yield from _containers(inner, outer)
+    sidecars = [item for item in node.at("initContainers").items if item.at("restartPolicy").value == "Always"]
+    for item in [*sidecars, *node.at("containers").items]:
+        if item.fields:
+            yield "containers", item, node, outer
+    for key in ("mainContainer", "model"):
+        if {"args", "command", "env"} & set(node.at(key).fields):
+            yield key, node.at(key), node, outer
+    for key, inner in node.fields.items():
         if key not in ("containers", "mainContainer", "initContainers"):
-            yield from _containers(inner, node, operator)
+            yield from _containers(inner, node)
 
 
-def _container(source: Source, pod: _Pod, item: Node, caller: Caller) -> None:
-    fields = item.value
-    image = fields.get("image")
-    if pod.operator:
-        caller.unseen.append(Unseen("operator", pod.operator, source.name, item.line))
-    for node in (_inner(pod.outer, "envs"), fields.get("envFrom"), fields.get("env")):
-        _variables(node, caller)
-    if image is not None:
-        note_versions(str(image.value), source.name, image.line, caller.given, caller.versions)
-    known = values_of(caller.environment)
-    command, arguments = (_words(fields.get(key), known) for key in ("command", "args"))
+def _container(item: Node, outer: Node, caller: Caller) -> list[Process]:
+    for entry in (*outer.at("envs").items, *item.at("envFrom").items, *item.at("env").items):
+        read_variable(entry, caller)
+    image = item.at("image")
+    caller.note_versions(image.text, image.line)
+    command, arguments = (
+        [fill(word.text, word.line, KUBERNETES, caller.environment) for word in item.at(key).items]
+        for key in ("command", "args")
+    )
     additional = caller.environment.get("VLLM_ADDITIONAL_ARGS")  # KServe's LLMInferenceService appends them
     if additional is not None:
-        inner = parse(str(additional.value), additional.line)
-        arguments += [Word(word.text, additional.line) for one in inner for word in one.words]
-    serves = image is None or is_server(str(image.value)) or additional is not None
-    caller.image_serves = serves and not command and bool(arguments)
-    caller.container = _surroundings(source, pod, item)
-    caller.scope = Scope(dict(known))
-    before = len(caller.started)
-    run_container([*command, *arguments], caller, str(image.value) if image is not None else "", item.line)
-    for process in caller.started[before:] if pod.completed else ():
-        process.unseen.append(Unseen("operator", pod.operator, source.name, item.line))
+        arguments += [Word(word.text, additional.line) for word in words_in(str(additional.value), additional.line)]
+    caller.image_serves = image.value is None or additional is not None or item.at("modelCommand").text == "vllmServe"
+    return run_container(caller, image.text, item.line, command, arguments)
 
 
-def _inner(node: Node, key: str) -> Node | None:
-    inner = node.value.get(key) if isinstance(node.value, dict) else None
-    return inner if isinstance(inner, Node) else None
-
-
-def _variables(node: Node | None, caller: Caller) -> None:
-    for item in node.value if node is not None and isinstance(node.value, list) else []:
-        if isinstance(item.value, dict):
-            _variable(item, caller)
-
-
-def _variable(item: Node, caller: Caller) -> None:
-    plain = item.plain()
-    name, value = str(plain.get("name", "")), plain.get("value")
-    taken = plain.get("valueFrom")
-    of_map = (taken or {}).get("configMapKeyRef") if isinstance(taken, dict) else None
-    if "configMapRef" in plain:
-        of = str((plain["configMapRef"] or {}).get("name", ""))
-        if of in caller.inputs.maps:
-            caller.environment |= caller.inputs.maps[of]
-        else:
-            caller.unseen.append(Unseen("config_map", of, caller.source, item.line))
-    elif isinstance(of_map, dict) and str(of_map.get("key")) in caller.inputs.maps.get(str(of_map.get("name")), {}):
-        caller.environment[name] = caller.inputs.maps[str(of_map["name"])][str(of_map["key"])]
+def read_variable(item: Node, caller: Caller) -> None:
+    """An entry of ``env`` or ``envFrom``."""
+    name, maps = item.at("name").text, caller.inputs.maps
+    taken = item.at("valueFrom", "configMapKeyRef")
+    of, key = taken.at("name").text, taken.at("key").text
+    if "configMapRef" in item.fields:
+        of = item.at("configMapRef", "name").text
+        caller.environment |= maps.get(of, {})
+        if of not in maps:
+            caller.not_seen("config_map", of, item.line)
+    elif key in maps.get(of, {}):
+        caller.environment[name] = maps[of][key]
     elif name:
-        text, known = kubernetes(as_variable(value), values_of(caller.environment))
-        caller.environment[name] = Value(text, caller.source, item.line, known and taken is None and "${" not in text)
+        word = fill(item.at("value").text, item.line, KUBERNETES, caller.environment)
+        literal = word.literal and item.at("valueFrom").value is None and "${" not in word.text
+        caller.environment[name] = caller.value(word.text, item.line, literal)
 
 
-def _words(node: Node | None, variables: dict[str, str | None]) -> list[Word]:
-    if node is None or not isinstance(node.value, list):
-        return []
-    filled = [(kubernetes(as_variable(item.value), variables), item.line) for item in node.value]
-    return [Word(text, line, known) for (text, known), line in filled]
+def _surroundings(item: Node, pod: Node, outer: Node, completed: bool, caller: Caller) -> Container:
+    """Its memory limit, its volumes, and what it shares with the host. A pod's containers share /dev/shm.
 
-
-def _surroundings(source: Source, pod: _Pod, item: Node) -> Container:
-    """Its memory limit, its volumes, and what it shares with the host. A pod's containers share /dev/shm."""
-    plain, spec, outer = item.plain(), pod.spec.plain(), _dict(pod.outer.plain())
-    container = Container(f"{source.name} {pod.spec.line}", mounts=[])
-    assert container.mounts is not None
-    resources = item if "resources" in item.value else pod.outer
-    gib = kubernetes_gib(_dict(_dict(resources.plain().get("resources")).get("limits")).get("memory"))
-    if gib:
-        container.memory = Value(gib, source.name, resources.value["resources"].line)
-    container.host_network, container.host_ipc = bool(spec.get("hostNetwork")), bool(spec.get("hostIPC"))
-    container.published = [str(port["hostPort"]) for port in _dicts(plain.get("ports")) if "hostPort" in port]
-    volumes = {str(volume.get("name")): volume for volume in _dicts(spec.get("volumes"))}
-    for mount in _dicts(plain.get("volumeMounts")):
-        held = _dict(volumes.get(str(mount.get("name")), {}).get("emptyDir"))
-        size, memory = kubernetes_gib(held.get("sizeLimit")), held.get("medium") == "Memory"
-        container.mounts.append(Mount(str(mount.get("mountPath", "")), size, memory))
-        if mount.get("mountPath") == "/dev/shm":
+    ``completed``: by an operator, which adds volumes, /dev/shm among them.
+    """
+    resources = (item if "resources" in item.fields else outer).at("resources")
+    gib = kubernetes_gib(resources.at("limits", "memory").value)
+    container = Container(
+        f"{caller.source} {pod.line}",
+        memory=caller.value(gib, resources.line) if gib else None,
+        host_network=bool(pod.at("hostNetwork").value),
+        host_ipc=bool(pod.at("hostIPC").value),
+        published=[*_published(item, outer, caller.inputs.beside)],
+    )
+    held_by = {volume.at("name").text: volume for volume in pod.at("volumes").items}
+    volumes = {}
+    for mount in item.at("volumeMounts").items:
+        name, path = mount.at("name").text, mount.at("mountPath").text
+        volume = held_by.get(name, NOTHING)
+        held, claim = volume.at("emptyDir"), volume.at("persistentVolumeClaim", "claimName").text
+        claimed = [_claimed(one) for one in caller.inputs.beside if one.at("metadata", "name").text == (claim or name)]
+        size = volumes[path] = kubernetes_gib(held.at("sizeLimit").value) or next(filter(None, claimed), None)
+        if path == "/dev/shm":
             # Without a limit it may take as much memory as the container.
-            container.shm = Value(size or (gib if memory else None), source.name, item.line, literal=False)
-    if (
-        pod.operator or "image" not in item.value
-    ):  # an operator, or what this patches, adds volumes, /dev/shm among them
-        container.mounts = None
-        shared = _dict(outer.get("sharedMemory")).get("size")
-        container.shm = container.shm or Value(kubernetes_gib(shared), source.name, item.line)
+            most = gib if held.at("medium").value == "Memory" else None
+            container.shm = caller.value(size or most, item.line, literal=False)
+    if completed or "image" not in item.fields:  # or it patches what has them
+        shared = kubernetes_gib(outer.at("sharedMemory", "size").value)
+        container.shm = container.shm or caller.value(shared, item.line)
+    else:
+        container.volumes = volumes
     return container
 
 
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+def _claimed(claim: Node) -> float | None:
+    return kubernetes_gib(claim.at("spec", "resources", "requests", "storage").value)
 
 
-def _dicts(value: Any) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+def _published(item: Node, outer: Node, beside: Sequence[Node]) -> Iterator[str]:
+    """A container's ports that are open outside the cluster: of the host, or by a service that selects its pod."""
+    yield from (port.at("hostPort").text for port in item.at("ports").items if "hostPort" in port.fields)
+    labels = outer.at("metadata", "labels").fields
+    named = {port.at("name").text: port.at("containerPort").text for port in item.at("ports").items}
+    for spec in (one.at("spec") for one in beside):
+        outside = spec.at("type").text in ("LoadBalancer", "NodePort") or "externalIPs" in spec.fields
+        selector = spec.at("selector").fields
+        if outside and selector and all(labels.get(key, NOTHING).value == one.value for key, one in selector.items()):
+            targets = [port.at("targetPort").text or port.at("port").text for port in spec.at("ports").items]
+            yield from (named.get(target, target) for target in targets if target.isdecimal() or target in named)
+
+
+def kubernetes_gib(size: Any) -> float | None:
+    """``40Gi``, ``40G``, a number of bytes; None for what is no size."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([kKMGTP]?)(i?)", str(size).strip())
+    base = 1024.0 if match and match[3] else 1000.0
+    return float(match[1]) * base ** " kmgtp".index(match[2].lower() or " ") / GIB if match else None

@@ -3,47 +3,31 @@
 What refers to others (scripts, manifests, units) goes first: what is left over then stands for itself.
 """
 
+import difflib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 
 from kvtiers.errors import KvtiersError
-from kvtiers.lint.command.inputs import Inputs, all_texts, env_file
-from kvtiers.lint.command.scripts import Caller, read_script
-from kvtiers.lint.command.shell import parse
+from kvtiers.lint.command.caller import Caller, Inputs, env_file, placed
+from kvtiers.lint.command.options import is_vllm_config, options_in
+from kvtiers.lint.command.scripts import read_script
+from kvtiers.lint.forms.charts import is_values, read_values
+from kvtiers.lint.forms.compose import read_service
 from kvtiers.lint.forms.dockerfile import read_dockerfile
+from kvtiers.lint.forms.kubernetes import note_config_map, read_object
 from kvtiers.lint.forms.systemd import read_unit
-from kvtiers.lint.forms.yaml_files import note_config_maps, read_yaml
-from kvtiers.lint.given import Given, Source, Unseen, is_part
+from kvtiers.lint.given import Given, Process, Source, Value, is_part, last_part
+from kvtiers.lint.yaml_nodes import Node, documents
+from kvtiers.settings import known
+from kvtiers.tables import read_table
 
-_ENDINGS = {
-    "yaml": (".yaml", ".yml", ".json"),
-    "env": (".env",),
-    "shell": (".sh", ".bash"),
-    "systemd": (".service",),
-    "dockerfile": ("dockerfile", "containerfile"),
-    "Python": (".py", ".ipynb"),
-    "Markdown": (".md", ".rst"),
-    "HCL": (".hcl", ".tf", ".nomad"),
-    "a Makefile": ("makefile", ".mk", "justfile"),
-    "TOML": (".toml",),
-    "Nix": (".nix",),
-    "PowerShell": (".ps1", ".bat", ".cmd"),
-    "a template": (".j2", ".tpl", ".tmpl", ".jsonnet"),
-}
-_BEGINNINGS = {
-    "dockerfile": re.compile(r"(?:FROM|ARG) \S+"),
-    "systemd": re.compile(r"\[(?:Unit|Service|Install)\]"),
-    "Python": re.compile(r"(?:from [\w.]+ import|import [\w.]+)\b"),
-    "HCL": re.compile(r"(?:job|resource|variable|module|provider|locals|terraform)\b[^=]*\{"),
-    "Markdown": re.compile(r"```"),
-    "yaml": re.compile(r"\{|[A-Za-z_][\w.-]*:(?:\s|$)"),
-}
-_READ = ("env", "yaml", "dockerfile", "systemd", "shell")
-_LINE = re.compile(r"[A-Za-z_]\w*=\S*|[A-Za-z_]\w*=(?:['\"{]).*")
+_VARIABLE = re.compile(r"[A-Za-z_]\w*=\S*|[A-Za-z_]\w*=(?:['\"{]).*")
+_MISSPELT = 0.85  # of a name's letters in common: max_local_disc_size
+_REFERS = re.compile(r"^(?:services|apiVersion|servingEngineSpec):", re.MULTILINE)
 
 
-class _PlacedError(KvtiersError):
-    """Names its source already: a file that a script writes is one of its own."""
+class _ForeignError(KvtiersError):
+    """A text that can be read, and is about something else."""
 
 
 def read_sources(sources: Sequence[Source]) -> Given:
@@ -52,89 +36,158 @@ def read_sources(sources: Sequence[Source]) -> Given:
     Raises:
         KvtiersError: ``NAME, line N: …`` for what cannot be read.
     """
-    given, inputs = Given(), all_texts(sources)
+    given, inputs = Given(), Inputs()
     kinds = {source.name: kind_of(source) for source in sources}
     for source in sources:
-        if kinds[source.name] == "yaml":
-            _placed(source, 1, lambda source, _: note_config_maps(source, inputs))
-    later = [source for source in sources if kinds[source.name] == "env" or _refers_to_none(source, kinds[source.name])]
-    for source in [*(source for source in sources if source not in later), *later]:
+        inputs.add(source)
+    for source in sources:
+        with placed(source):
+            for node in documents(source.text) if kinds[source.name] == "yaml" else ():
+                note_config_map(source, node, inputs)
+    # Variables, images, and YAML that is no manifest, refer to nothing: others may name them.
+    named = [one for one in sources if kinds[one.name] in ("env", "dockerfile", "yaml")]
+    last = {one.name for one in named if not _REFERS.search(one.text)}
+    for source in sorted(sources, key=lambda source: source.name in last):
         if source.name not in inputs.used:
-            _read(source, kinds[source.name], inputs, given, 1)
-    for source, line in list(inputs.texts.values()):
+            _read(source, kinds[source.name], Caller(source.name, inputs, given))
+    for source in list(inputs.texts.values()):  # those that here-documents write, and ConfigMaps hold
         if source.name not in kinds and source.name not in inputs.used:
-            _read_part(source, line, inputs, given)
+            try:
+                _read(source, kind_of(source), Caller(source.name, inputs, given))
+            except KvtiersError as error:
+                if source.name not in inputs.of_maps and not isinstance(error, _ForeignError):
+                    raise
+                given.skipped.append((source.name, str(error).removeprefix(f"{source.name}, ")))
     listed = {name for name, _ in given.read}
     given.read += [(source.name, kinds[source.name]) for source in sources if source.name not in listed]
     return given
 
 
-def _refers_to_none(source: Source, kind: str) -> bool:
-    """Is it YAML that others may name: settings, no manifest?"""
-    return kind == "yaml" and not re.search(r"^(?:services|apiVersion|servingEngineSpec):", source.text, re.MULTILINE)
-
-
-def _read_part(source: Source, line: int, inputs: Inputs, given: Given) -> None:
-    """A file that a here-document writes, or a ConfigMap holds, which may be about anything."""
-    try:
-        _read(source, kind_of(source), inputs, given, line)
-    except KvtiersError as error:
-        if source.name not in inputs.of_maps:
-            raise
-        given.skipped.append((source.name, str(error)))
-
-
-def _read(source: Source, kind: str, inputs: Inputs, given: Given, first_line: int) -> None:
-    def read(source: Source, first_line: int) -> None:
-        read_as = kind
+def _read(source: Source, kind: str, caller: Caller) -> None:
+    with placed(source):
         match kind:
             case "env":
-                given.environment |= env_file(source, first_line)
+                caller.given.environment |= env_file(source)
             case "yaml":
-                read_as = read_yaml(source, inputs, given, first_line)
+                kind = _read_yaml(source, caller)
             case "dockerfile":
-                read_dockerfile(source, inputs, given, first_line)
+                read_dockerfile(source, caller)
             case "systemd":
-                read_unit(source, inputs, given, first_line)
-            case _ if kind not in _READ:
-                line = _first_line(source.text)
-                raise KvtiersError(f"line {line}: {kind} is not read: give the vLLM command and its variables")
-            case _:
-                caller = Caller(source.name, inputs, given)
+                read_unit(source, caller)
+            case "shell":
                 if is_part(source.name):  # written by another, and run by who knows whom
-                    caller.unseen.append(Unseen("caller", source.name, source.name, first_line))
-                read_script(parse(source.text, first_line), caller)
-        given.read.append((source.name, read_as))
-
-    _placed(source, first_line, read)
-
-
-def _placed(source: Source, first_line: int, read: Callable[[Source, int], None]) -> None:
-    """What goes wrong names its text."""
-    try:
-        read(source, first_line)
-    except _PlacedError:
-        raise
-    except KvtiersError as error:
-        raise _PlacedError(f"{source.name}, {error}") from None
-    except RecursionError:
-        raise _PlacedError(f"{source.name}, line {first_line}: what begins there is nested too deeply") from None
+                    caller.not_seen("caller", source.name, source.first_line)
+                read_script(source, caller)
+            case _:
+                line = next((number for number, line in _said(source.text)), 1)
+                raise KvtiersError(f"line {line}: {kind} is not read: give the vLLM command and its variables")
+        caller.given.read.append((source.name, kind))
 
 
 def kind_of(source: Source) -> str:
     """By its name's ending; else by how it begins."""
-    name = source.name.lower().rstrip(")")
-    for kind, endings in _ENDINGS.items():
-        if name.endswith(endings):
+    name, kinds = source.name.lower().rstrip(")"), read_table("lint/forms/kinds.toml")
+    for kind, entry in kinds.items():
+        if name.endswith(tuple(entry["endings"])):
             return kind
-    lines = [line.strip() for line in source.text.splitlines()]
-    lines = [line for line in lines if line and line != "---" and not line.startswith("#")]
-    if lines and all(_LINE.fullmatch(line) for line in lines):
+    lines = [line for _, line in _said(source.text) if line != "---"]
+    if lines and all(_VARIABLE.fullmatch(line) for line in lines):
         return "env"
     first = lines[0] if lines else ""
-    return next((kind for kind, begins in _BEGINNINGS.items() if begins.match(first)), "shell")
+    return next(kind for kind, entry in kinds.items() if "begins" in entry and re.match(entry["begins"], first))
 
 
-def _first_line(text: str) -> int:
-    lines = enumerate(text.splitlines(), start=1)
-    return next((number for number, line in lines if line.strip() and not line.startswith("#")), 1)
+def _said(text: str) -> Iterator[tuple[int, str]]:
+    """Lines that say something, with their numbers: neither empty nor a comment."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip() and not line.strip().startswith(("#", ";")):
+            yield number, line.strip()
+
+
+def _read_yaml(source: Source, caller: Caller) -> str:
+    """Add what the file says to what is given, and name its kind.
+
+    Raises:
+        KvtiersError: ``line N: …`` for what is no YAML, or YAML about something else.
+    """
+    kinds, refused = [], []
+    for node in documents(source.text, source.first_line):
+        try:
+            if isinstance(node.value, dict):
+                kinds.append(_document(source, node, caller))
+            elif node.value is not None:
+                raise _ForeignError(f"line {node.line}: neither settings (name: value) nor services")
+        except KvtiersError as error:
+            refused.append(error)
+    if refused and not kinds:
+        raise refused[0]
+    caller.given.skipped += [(source.name, str(error)) for error in refused]
+    return kinds[-1] if kinds else "yaml"
+
+
+def _document(source: Source, node: Node, caller: Caller) -> str:
+    unread = read_table("lint/names.toml")["unread"]
+    for name in [unread[key] for key in (*node.fields, node.at("kind").text) if key in unread]:
+        raise _ForeignError(f"line {node.line}: {name} is not read: give the vLLM command and its variables")
+    if {"apiVersion", "kind"} <= set(node.fields):
+        serve = node.at("spec", "serveConfigV2")  # a RayService's
+        for inner in documents(serve.text, serve.line)[:1]:
+            _document(source, inner, caller)
+        if not note_config_map(source, node, caller.inputs):
+            read_object(node, caller)
+        return "kubernetes"
+    if "modelArtifacts" in node.fields:
+        read_object(node, caller)
+        return "llm_d"
+    if isinstance(node.at("services").value, dict):
+        for name, service in node.at("services").fields.items():
+            if service.fields:
+                read_service(str(name), service, node.at("services"), caller.fresh())
+        return "compose"
+    if is_values(node):
+        read_values(node, caller)
+        return "helm"
+    engines = [*_ray_engines(node)]
+    for engine in engines:
+        caller.given.servers.append(Process(source.name, engine.line, options_in(engine, source.name)))
+    if engines:
+        return "ray"
+    return _settings(source, node, caller)
+
+
+def _ray_engines(node: Node) -> Iterator[Node]:
+    """Ray Serve's configuration keeps vLLM's options in ``engine_kwargs``."""
+    if node.at("engine_kwargs").fields:
+        yield node.at("engine_kwargs")
+    for inner in (*node.items, *node.fields.values()):
+        yield from _ray_engines(inner)
+
+
+def _settings(source: Source, node: Node, caller: Caller) -> str:
+    given, keys = caller.given, [str(key) for key in node.fields]
+    if "kv_connector" in keys:  # the value of --kv-transfer-config by itself
+        value = Value(node.json, source.name, node.line)
+        given.servers.append(Process(source.name, node.line, {"kv-transfer-config": value}))
+        return "kv_transfer_config"
+    if is_vllm_config(node) and not known.kinds().keys() & set(keys):
+        given.servers.append(Process(source.name, node.line, options_in(node, source.name)))
+        return "vllm_config"
+    if _like_settings(source, keys, given):
+        values = {str(key): Value(one.plain(), source.name, one.key_line) for key, one in node.fields.items()}
+        given.files[source.name] = values
+        return "lmcache"
+    raise _ForeignError(
+        f"line {node.line}: neither LMCache's or vLLM's settings, nor services of compose, nor Kubernetes, nor "
+        "vLLM production-stack's values: of another chart give what helm template renders"
+    )
+
+
+def _like_settings(source: Source, keys: list[str], given: Given) -> bool:
+    """Is it called lmcache, or told to a server; or are keys LMCache's? chunk_size alone may be anybody's."""
+    names, own = {*known.kinds(), *known.renamed()}, last_part(source.name)
+    places = [given.environment, *(one.environment for one in given.servers)]
+    told = [last_part(str(one["LMCACHE_CONFIG_FILE"].value)) for one in places if "LMCACHE_CONFIG_FILE" in one]
+    if own.lower().startswith("lmcache") or own in told:
+        return True
+    ours = sum(bool(difflib.get_close_matches(key, names, n=1, cutoff=_MISSPELT)) for key in keys)
+    return len(keys) / 4 <= ours > 1 or ours == len(keys) > 0

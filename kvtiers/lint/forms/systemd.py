@@ -1,58 +1,68 @@
-"""A systemd unit: Environment=, EnvironmentFile= and ExecStart= of its service."""
+"""A systemd unit: Environment=, EnvironmentFile= and ExecStart= of its service; Podman's Quadlet, as what it runs."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 
-from kvtiers.lint.command.expand import Scope, expand
-from kvtiers.lint.command.inputs import Inputs, values_of
-from kvtiers.lint.command.scripts import Caller, run_command
-from kvtiers.lint.command.shell import parse
-from kvtiers.lint.command.sizes import docker_gib
-from kvtiers.lint.given import Container, Given, Source, Value
+from kvtiers.lint.command.caller import Caller
+from kvtiers.lint.command.docker import docker_size
+from kvtiers.lint.command.expand import expand
+from kvtiers.lint.command.scripts import run_command
+from kvtiers.lint.command.shell import Word, words_in
+from kvtiers.lint.given import Container, Source
+
+# with the lines that continue it, and comments between them
+_ENTRY = re.compile(r"^[ \t]*(\w+)[ \t]*=((?:.*\\\n(?:[ \t]*[#;].*\n)*)*.*)", re.MULTILINE)
+# Quadlet's entries, as options of podman run
+_OPTIONS = {
+    "Environment": "--env",
+    "EnvironmentFile": "--env-file",
+    "PublishPort": "--publish",
+    "Volume": "--volume",
+    "Mount": "--mount",
+    "Tmpfs": "--tmpfs",
+    "ShmSize": "--shm-size",
+    "Memory": "--memory",
+    "Network": "--network",
+    "Entrypoint": "--entrypoint",
+}
 
 
-def read_unit(source: Source, inputs: Inputs, given: Given, first_line: int) -> None:
+def read_unit(source: Source, caller: Caller) -> None:
     """Add the server that a unit starts."""
-    caller = Caller(source.name, inputs, given)
-    starts: list[tuple[str, int]] = []
-    for name, value, line in _entries(source.text, first_line):
+    entries = [*source.entries(_ENTRY)]
+    if "Image" in [name for name, _, _ in entries]:
+        run_command(_podman_run(entries), caller)
+        return
+    starts = []
+    for name, value, line in entries:
         match name:
             case "Environment":
-                for command in parse(value, line, newline_ends=False):
-                    for word in command.words:
-                        variable, _, text = word.text.partition("=")
-                        caller.environment[variable] = Value(text, source.name, word.line, word.literal)
+                for word in words_in(value, line):
+                    variable, _, written = word.text.partition("=")
+                    caller.environment[variable] = caller.value(written, word.line, word.literal)
             case "EnvironmentFile":
-                found, unseen = inputs.variables(value.lstrip("-"), Value(value, source.name, line))
-                caller.environment |= found
-                caller.unseen += unseen
+                caller.read_variables(value.lstrip("-"), line)
             case "ExecStart":
-                starts.append((value.lstrip("@-:+!"), line))
+                starts.append(words_in(value.lstrip("@-:+!"), line))
             case "MemoryMax":
-                gib = docker_gib(value)
-                if gib:
-                    caller.container = Container(
-                        f"{source.name}", Value(gib, source.name, line), host_network=True, host_ipc=True
-                    )
-    scope = Scope(values_of(caller.environment))
-    for value, line in starts:
-        for command in parse(value, line, newline_ends=False):
-            run_command([one for word in command.words for one in expand(word, scope)], caller)
-    if not caller.started:
-        given.environment |= caller.environment
+                memory = docker_size(caller, value, line)
+                host = Container(caller.source, memory, host_network=True, host_ipc=True)
+                caller.container = host if memory else None
+    commands = [[one for word in words for one in expand(word, caller)] for words in starts]
+    if not [process for words in commands for process in run_command(words, caller)]:
+        caller.hand_over()
 
 
-def _entries(text: str, first_line: int) -> Iterator[tuple[str, str, int]]:
-    """Name, value with its continued lines, the line where it begins."""
-    pending, begins = "", first_line
-    for number, line in enumerate(text.splitlines(), start=first_line):
-        if not pending and (line.lstrip()[:1] in ("#", ";", "[", "")):
-            continue
-        begins = begins if pending else number
-        pending += line + "\n"
-        if line.endswith("\\"):
-            continue
-        match = re.fullmatch(r"\s*(\w+)\s*=\s*(.*)", pending.rstrip(), re.DOTALL)
-        if match:
-            yield match[1], match[2], begins
-        pending = ""
+def _podman_run(entries: Iterable[tuple[str, str, int]]) -> list[Word]:
+    options, image, command = [Word("podman", 0), Word("run", 0)], [], []
+    for name, value, line in entries:
+        words = words_in(value, line)
+        if name in _OPTIONS:
+            options += [one for word in words for one in (Word(_OPTIONS[name], line), word)]
+        elif name == "PodmanArgs":
+            options += words
+        elif name == "Image":
+            image = words
+        elif name == "Exec":
+            command = words
+    return [*options, *image, *command]

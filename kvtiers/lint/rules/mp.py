@@ -13,8 +13,10 @@ from kvtiers.settings import known
 _RECURRENT = re.compile(
     r"Qwen3[.-](?:Next|5|6)|Nemotron-?H|Jamba|Falcon-?H1|Granite-4|Bamba|Zamba|Mamba|Kimi-Linear", re.I
 )
+_FAMILIES = ("lazy_offload_", "autostart.")  # keys of parts of LMCache's connector
 _ANY = "?"  # a version that is not seen
 _LOCAL = ("localhost", "127.0.0.1")
+_PORT = 5555  # LMCache's
 
 
 def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
@@ -24,39 +26,44 @@ def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
     for setup in [*engines, *inside]:
         yield from _hybrid(setup)
     for setup in engines:
-        yield from _cache_mode(setup)
+        yield from _keys(setup)
+        mode = setup.option("mamba-cache-mode")
+        if mode and mode.value == "none":
+            yield at("mamba_cache_mode", mode)
     for setup in inside:
         yield from _never_talk(setup, given.lmcache_servers if not engines else [])
     for server in given.lmcache_servers:
         yield from _arguments(server)
         yield from _l2(server)
     shared: dict[str, list[Setup]] = {}
+    users: dict[str, tuple[Process, list[Setup]]] = {}
     for setup in engines:
-        for server in _used(setup, given.lmcache_servers):
-            yield from _pair(setup, server, given.platform)
+        wanted, servers = str(setup.extra.get("lmcache.mp.port", _PORT)), given.lmcache_servers
+        told = [one for one in servers if len(servers) == 1 or str(one.number("port") or _PORT) == wanted]
+        for server in told[:1]:
+            yield from _pair(setup, server)
+            if given.platform != "cpu":
+                yield from _ipc(setup, server)
+            users.setdefault(server.place, (server, []))[1].append(setup)
             # What lies in one directory is one cache, whichever server reads it.
-            paths = [
-                str(one["base_path"]) for _, one in adapters(server) if isinstance(one, dict) and "base_path" in one
-            ]
-            for place in {f"{server.source}:{server.line}", *paths}:
-                shared.setdefault(place, []).append(setup)
-    for using in shared.values():
+            for cache in {server.place, *(path for _, path in directories(server))}:
+                shared.setdefault(cache, []).append(setup)
+    for server, using in users.values():
+        yield from _workers(server, [setup.workers for setup in using])
+    for cache, using in shared.items():
         yield from _mixed(using)
-
-
-def _used(setup: Setup, servers: Sequence[Process]) -> list[Process]:
-    """The server that an engine is told of: the only one, or the one on its port."""
-    wanted = str(setup.extra.get("lmcache.mp.port", 5555))
-    return [one for one in servers if len(servers) == 1 or str(one.number("port") or 5555) == wanted][:1]
+        models = sorted({_said(setup.option("model")) or _ANY for setup in using})
+        if cache not in users and len(models) > 1:
+            yield at("mp_l2_shared", using[0].server, certain=False, path=cache, models=", ".join(models))
 
 
 def _never_talk(setup: Setup, servers: Sequence[Process]) -> Iterator[Finding]:
-    place = setup.connector_at
+    place, unread = setup.connector_at, [key for key in setup.extra if key.startswith("lmcache.mp.")]
+    if place is None:
+        return
     for server in servers:
-        if place:
-            yield at("mp_server_beside_in_process", place, server=f"{server.source}:{server.line}")
-    unread = [key for key in setup.extra if key.startswith("lmcache.mp.")]
-    if unread and place:
+        yield at("mp_server_beside_in_process", place, server=server.place)
+    if unread:
         yield at("mp_keys_unread", place, names=", ".join(unread))
 
 
@@ -64,66 +71,82 @@ def _arguments(server: Process) -> Iterator[Finding]:
     for name, option in server.options.items():
         if name not in known.server_options() and name != "model":
             near = known.nearest(name, known.server_options())
+            nearest = f"--{near}" if near else "-"
             # another version may have it
-            yield at(
-                "unknown_server_option", option, bool(near), name=f"--{name}", nearest=f"--{near}" if near else "-"
-            )
-    if server.unseen:
-        return
+            yield at("unknown_server_option", option, bool(near), name=f"--{name}", nearest=nearest)
     for name in ("l1-size-gb", "eviction-policy"):
-        if name not in server.options and "l1-manager" not in server.options:
-            yield Finding("mp_required", server.source, server.line, {"name": f"--{name}"})
+        if not server.unseen and not {name, "l1-manager"} & set(server.options):
+            yield at("mp_required", server, name=f"--{name}")
 
 
-def adapters(server: Process) -> Iterator[tuple[Value, Any]]:
-    """Where each L2 adapter is written, and what it says; its text where that is no JSON object."""
+def adapters(server: Process) -> Iterator[tuple[Value, dict[str, Any] | None]]:
+    """Where each L2 adapter is written, and what it says; None where that is no JSON object."""
     option = server.options.get("l2-adapter")
-    for written in option.value if option and isinstance(option.value, list) else [option.value] if option else []:
-        assert option is not None
+    if option is None:
+        return
+    for text in option.value if isinstance(option.value, list) else [option.value]:
         try:
-            value = read_json(written)
+            value = read_json(text)
         except ValueError:
-            value = written
-        yield option, value
+            value = None
+        yield option, value if isinstance(value, dict) else None
+
+
+def directories(server: Process) -> Iterator[tuple[Value, str]]:
+    """Where each L2 adapter that has one is written, and its directory."""
+    for place, adapter in adapters(server):
+        if adapter and "base_path" in adapter:
+            yield place, str(adapter["base_path"])
 
 
 def _l2(server: Process) -> Iterator[Finding]:
     for place, adapter in adapters(server):
         if not place.literal:
             continue
-        if not isinstance(adapter, dict):
+        if adapter is None:
             yield at("mp_l2_json", place)
             continue
-        kind = str(adapter.get("type") or "-")
+        kind, path = str(adapter.get("type") or "-"), str(adapter.get("base_path", "-"))
         if kind not in known.l2_adapters():
             near = known.nearest(kind, known.l2_adapters()) or "-"
             yield at("unknown_l2_adapter", place, name=kind, nearest=near)
-        evicts = bool(adapter.get("eviction")) and bool(adapter.get("max_capacity_gb"))
-        if kind == "fs_native" and not evicts:
-            yield at("mp_l2_unbounded", place, path=str(adapter.get("base_path", "-")))
+        if kind == "fs_native" and not (adapter.get("eviction") and adapter.get("max_capacity_gb")):
+            yield at("mp_l2_unbounded", place, path=path)
         elif kind == "fs":
-            yield at("drive_unbounded", place, certain=False, path=str(adapter.get("base_path", "-")))
+            yield at("drive_unbounded", place, certain=False, path=path)
 
 
-def _pair(setup: Setup, server: Process, platform: str) -> Iterator[Finding]:
+def _pair(setup: Setup, server: Process) -> Iterator[Finding]:
     """One engine and its server."""
-    place, engine = setup.connector_at, setup.server
-    assert engine is not None
-    port, extra = server.number("port"), setup.extra
+    place, extra, port = setup.connector_at, setup.extra, server.number("port") or _PORT
     host = str(extra.get("lmcache.mp.host", "tcp://localhost")).removeprefix("tcp://")
-    wanted = extra.get("lmcache.mp.port", 5555)
-    local = (
-        host in _LOCAL and "$" not in str(wanted) and "lmcache.mp.server_urls" not in extra and _known(server, "port")
-    )
-    if place and local and str(wanted) != str(port or 5555):
-        yield at("mp_port", place, wanted=wanted, port=port or 5555)
+    wanted = extra.get("lmcache.mp.port", _PORT)
+    local = host in _LOCAL and "$" not in str(wanted) and "lmcache.mp.server_urls" not in extra
+    if place and local and _known(server, "port") and str(wanted) != str(port):
+        yield at("mp_port", place, wanted=wanted, port=port)
+
+
+def _workers(server: Process, ranks: Sequence[int]) -> Iterator[Finding]:
+    """Too few for one engine's ranks, which all have to hit; or for those of several, which may only wait."""
+    names = ("max-gpu-workers", "max-workers")
+    option = next((server.options[name] for name in names if name in server.options), None)
     workers = server.number("max-gpu-workers") or server.number("max-workers") or 1
-    if setup.workers > workers and _known(server, "max-workers", "max-gpu-workers"):
-        where = server.options.get("max-gpu-workers") or server.options.get("max-workers")
-        line = where.line if where else server.line
-        yield Finding("mp_workers", server.source, line, {"workers": workers, "ranks": setup.workers})
-    if platform != "cpu":
-        yield from _ipc(engine, server, bool(extra.get("lmcache.mp.isolated_ipc")))
+    needed = max(ranks) if max(ranks) > workers else sum(ranks)
+    if needed > workers and _known(server, *names):
+        values = {"workers": workers, "ranks": needed}
+        yield Finding("mp_workers", server.source, (option or server).line, values, certain=max(ranks) > workers)
+
+
+def _keys(setup: Setup) -> Iterator[Finding]:
+    """Keys of the connector that no one reads."""
+    for key in setup.extra if setup.connector_at else ():
+        name = key.removeprefix("lmcache.mp.")
+        if setup.connector_at and name != key and not name.startswith(_FAMILIES) and name not in known.mp_keys():
+            near = known.nearest(name, known.mp_keys())
+            nearest = f"lmcache.mp.{near}" if near else "-"
+            yield at(
+                "unknown_mp_key", setup.connector_at, bool(near) and setup.knows("lmcache"), name=key, nearest=nearest
+            )
 
 
 def _known(process: Process, *names: str) -> bool:
@@ -132,9 +155,7 @@ def _known(process: Process, *names: str) -> bool:
 
 def _hybrid(setup: Setup) -> Iterator[Finding]:
     """Models with recurrent layers: told by their config, or only guessed by their name."""
-    place, engine = setup.connector_at, setup.server
-    model = engine.options.get("model") if engine else None
-    known_hybrid = setup.facts.recurrent
+    place, model, known_hybrid = setup.connector_at, setup.option("model"), setup.facts.recurrent
     if place is None or known_hybrid is False:
         return
     if known_hybrid or (model and _RECURRENT.search(str(model.value))):
@@ -142,39 +163,30 @@ def _hybrid(setup: Setup) -> Iterator[Finding]:
         yield at(rule, place, bool(known_hybrid), model=str(model.value) if model else "-")
 
 
-def _cache_mode(setup: Setup) -> Iterator[Finding]:
-    mode = setup.server.options.get("mamba-cache-mode") if setup.server else None
-    if mode and mode.value == "none":
-        yield at("mamba_cache_mode", mode)
-
-
-def _ipc(engine: Process, server: Process, engine_isolated: bool) -> Iterator[Finding]:
+def _ipc(setup: Setup, server: Process) -> Iterator[Finding]:
     """CUDA IPC needs one IPC namespace and one /dev/shm, unless both sides are told that there is none."""
-    one, other = engine.container, server.container
-    together = one is other or (one and other and (one.group == other.group or (one.host_ipc and other.host_ipc)))
-    host_side = (one is None and other and other.host_ipc) or (other is None and one and one.host_ipc)
-    isolated = engine_isolated and "isolated-ipc" in server.options
-    engine_driven = "engine_driven" in str(server.options.get("supported-transfer-mode", Value("", "", 0)).value)
-    if not (together or host_side or isolated or engine_driven) and (one is None) == (other is None):
-        yield Finding("mp_ipc", engine.source, engine.line, {"server": f"{server.source}:{server.line}"})
+    one, other, place = setup.server.container, server.container, setup.connector_at
+    told, mode = server.options.get("isolated-ipc"), server.options.get("supported-transfer-mode")
+    isolated = bool(setup.extra.get("lmcache.mp.isolated_ipc"))
+    if mode and "engine_driven" in str(mode.value):
+        return
+    if isolated != bool(told):
+        if _known(server) and (place is None or place.literal):
+            yield at("mp_isolated_one_side", told or place or server, server=server.place)
+    elif not isolated and one and other and one.group != other.group and not (one.host_ipc and other.host_ipc):
+        yield at("mp_ipc", setup.server, server=server.place)  # of one alone nobody can tell
 
 
 def _mixed(engines: Sequence[Setup]) -> Iterator[Finding]:
     """MP's keys leave out the KV's type and vLLM's version: engines of one model that differ in them share wrong KV."""
-    seen: dict[str, tuple[str, str, str]] = {}
+    seen: dict[str, tuple[str, ...]] = {}
     for setup in engines:
-        engine = setup.server
-        assert engine is not None
-        model = _said(engine.options.get("model"))
-        kinds = (
-            _said(engine.options.get("dtype")) or "auto",
-            _said(engine.options.get("kv-cache-dtype")) or "auto",
-            str(setup.versions["vllm"].value) if "vllm" in setup.versions else _ANY,
-        )
+        model = _said(setup.option("model"))
+        version = str(setup.versions["vllm"].value) if "vllm" in setup.versions else _ANY
+        kinds = (*(_said(setup.option(name)) or "auto" for name in ("dtype", "kv-cache-dtype")), version)
         pairs = zip(seen.setdefault(model, kinds), kinds, strict=True)
         if model and any(one != other and _ANY not in (one, other) for one, other in pairs):
-            values = {"model": model, "one": ", ".join(seen[model]), "other": ", ".join(kinds)}
-            yield Finding("mp_mixed", engine.source, engine.line, values)
+            yield at("mp_mixed", setup.server, model=model, one=", ".join(seen[model]), other=", ".join(kinds))
 
 
 def _said(value: Value | None) -> str:

@@ -1,14 +1,14 @@
 """Rules about who can reach a server, and secrets lying in files. Findings name the place, never the secret."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from kvtiers.json_text import read_json
 from kvtiers.lint.findings import Finding, at
-from kvtiers.lint.given import Given, Process, Value
+from kvtiers.lint.given import Given, Process
 from kvtiers.lint.setup import Setup
-from kvtiers.lint.yaml_nodes import Node
 
 _OPEN_HOSTS = ("0.0.0.0", "::", "[::]", "*")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
@@ -22,76 +22,62 @@ _CREDENTIALS = re.compile(r"://[^/\s:@]*:[^/\s@$]+@")
 _PLACEHOLDER = re.compile(r"<.*>|\$.*|/run/secrets.*|x{3,}|\*{3,}|EMPTY|None", re.I)
 
 
-def check_api(setup: Setup) -> Iterator[Finding]:
-    """An API that anybody can reach."""
-    server = setup.server
-    if server is None:
-        return
-    host = server.options.get("host")
-    key = server.options.get("api-key") or setup.environment.get("VLLM_API_KEY")
-    if host and str(host.value) in _OPEN_HOSTS and key is None and _reachable(server):
-        yield at("api_open", host)
+def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
+    """Servers that anybody can reach; LMCache's and its admin API ask nobody who they are."""
+    for setup in setups:
+        host, key = setup.option("host"), setup.option("api-key") or setup.environment.get("VLLM_API_KEY")
+        if host and str(host.value) in _OPEN_HOSTS and key is None and _reachable(setup.server, "port", 8000):
+            yield at("api_open", host)
+    for process in given.lmcache_servers:
+        scripts = process.options.get("run-script-api-enabled")
+        if scripts:
+            yield at("mp_run_script", scripts)
+        for name, port, default in (("host", "port", 5555), ("http-host", "http-port", 8080)):
+            host = process.options.get(name)
+            outside = host and host.literal and str(host.value).removeprefix("tcp://") not in _LOOPBACK
+            if host and outside and _reachable(process, port, default):
+                yield at("mp_open", host, name=f"--{name}", host=host.value)
 
 
-def _reachable(process: Process) -> bool:
+def _reachable(process: Process, option: str, default: int) -> bool:
     """Is a port that is open inside open outside? A container of its own network shows what it publishes."""
     container = process.container
     if container is None or container.host_network:
         return True
-    return any(not port.startswith(_LOOPBACK) for port in container.published)
-
-
-def check_lmcache_server(process: Process) -> Iterator[Finding]:
-    """LMCache's server and its admin API ask nobody who they are."""
-    scripts = process.options.get("run-script-api-enabled")
-    if scripts:
-        yield at("mp_run_script", scripts)
-    for name in ("host", "http-host"):
-        host = process.options.get(name)
-        if host is None or not host.literal or str(host.value).removeprefix("tcp://") in _LOOPBACK:
-            continue
-        if _reachable(process):
-            yield at("mp_open", host, name=f"--{name}", host=host.value)
+    inside = [
+        port.rpartition(":")[2].partition("/")[0] for port in container.published if not port.startswith(_LOOPBACK)
+    ]
+    return any(not port.isdecimal() or int(port) == (process.number(option) or default) for port in inside)
 
 
 def check_secrets(given: Given) -> Iterator[Finding]:
     """Secrets written out in the inputs."""
-    values: list[tuple[str, Value]] = [*given.environment.items()]
+    said = [given.environment]
     for process in [*given.servers, *given.lmcache_servers]:
-        values += [*process.environment.items(), *process.not_exported.items(), *process.options.items()]
-    for file in given.files.values():
-        values += file.items()
-    for name, value in values:
-        plain = value.value.plain() if isinstance(value.value, Node) else value.value
-        if value.literal and (_names_secret(name, plain) or _looks_secret(plain)):
-            yield at("secret", value, name=name)
-        elif value.literal:
-            for inner in _inner_names(plain):
-                yield at("secret", value, name=inner)
+        said += [process.environment, process.not_exported, process.options]
+    for name, value in (item for values in [*said, *given.files.values()] for item in values.items()):
+        for secret in _secrets(name, value.value) if value.literal else ():
+            yield at("secret", value, name=secret)
 
 
-def _names_secret(name: str, value: Any) -> bool:
-    written = isinstance(value, (str, int)) and not isinstance(value, bool) and str(value)
-    is_secret = written and _SECRET_NAME.search(name) and not _NAMES_OF_PLACES.search(name)
-    return bool(is_secret) and not _PLACEHOLDER.fullmatch(str(value))
+def _secrets(name: str, value: Any) -> Iterator[str]:
+    """Its name where it is one; otherwise those of the secrets in a JSON or YAML object, at any depth."""
+    pending = [(name, value)]
+    while pending:
+        name, value = pending.pop()
+        if _is_secret(name, value):
+            yield name
+            continue
+        if isinstance(value, str) and value.lstrip()[:1] == "{":
+            with suppress(ValueError):
+                value = read_json(value)
+        if isinstance(value, list):
+            pending += [(name, inner) for inner in reversed(value)]
+        elif isinstance(value, dict):
+            pending += [(str(key), inner) for key, inner in reversed(value.items())]
 
 
-def _looks_secret(value: Any) -> bool:
-    return isinstance(value, str) and bool(_SECRET_VALUE.search(value) or _CREDENTIALS.search(value))
-
-
-def _inner_names(value: Any) -> Iterator[str]:
-    """Secret keys of a JSON or YAML object, at any depth."""
-    if isinstance(value, str) and value.lstrip()[:1] == "{":
-        try:
-            value = read_json(value)
-        except ValueError:
-            return
-    if isinstance(value, list):
-        for inner in value:
-            yield from _inner_names(inner)
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            if _names_secret(str(key), inner) or _looks_secret(inner):
-                yield str(key)
-            yield from _inner_names(inner)
+def _is_secret(name: str, value: Any) -> bool:
+    text = str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
+    named = _SECRET_NAME.search(name) and not _NAMES_OF_PLACES.search(name) and not _PLACEHOLDER.fullmatch(text)
+    return bool(text and (named or _SECRET_VALUE.search(text) or _CREDENTIALS.search(text)))

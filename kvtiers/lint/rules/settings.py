@@ -1,35 +1,29 @@
 """Rules about LMCache's settings: names, types, tiers, sizes, hashes, chunks."""
 
 import re
-from collections.abc import Iterator
-from urllib.parse import urlsplit
+from collections.abc import Iterator, Sequence
 
 from kvtiers.lint.findings import Finding, at
-from kvtiers.lint.given import Value
+from kvtiers.lint.given import Given, Value, holder
 from kvtiers.lint.setup import Setup
 from kvtiers.lint.values import convert, raw_text
-from kvtiers.lint.yaml_nodes import Node
 from kvtiers.settings import known
 from kvtiers.units import GIB
 
 _TRUE_TO_PEOPLE = ("yes", "on", "y", "t", "enable", "enabled", "ja", "si", "sí", "oui")
 _FALSE = ("false", "0", "no", "off", "n", "f", "none", "")
 _VOLATILE = re.compile(r"/(?:tmp|var/tmp|dev/shm|run|var/run)(?:/|$)")
+_LOWER_TIERS = ("local_disk", "remote_url", "remote_storage_plugins")
+_SHARING = ("remote_url", "remote_storage_plugins", "enable_p2p", "enable_controller", "enable_pd")
 _DEFAULT_BLOCK_TOKENS = 16  # vLLM on CUDA
 
 
-def check(setup: Setup) -> Iterator[Finding]:
-    """Findings about the settings of one server, or given alone."""
-    if not setup.in_process:
-        return
-    yield from _names(setup)
-    yield from _types(setup)
-    yield from _precedence(setup)
-    yield from _disk(setup)
-    yield from _memory(setup)
-    yield from _remote(setup)
-    yield from _hash(setup)
-    yield from _chunks(setup)
+def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
+    """Findings about the settings of each server, or given alone."""
+    for setup in setups:
+        if setup.in_process:
+            for rule in (_names, _types, _precedence, _disk, _memory, _remote, _hash, _chunks):
+                yield from rule(setup)
 
 
 def _names(setup: Setup) -> Iterator[Finding]:
@@ -48,27 +42,24 @@ def _types(setup: Setup) -> Iterator[Finding]:
         kind = known.kinds().get(name)
         if kind is None or not value.literal:
             continue
+        written = raw_text(value).lower()
+        odd = kind == "bool" and not isinstance(value.value, bool) and written not in ("true", "1", *_FALSE)
         try:
             convert(name, value.value)
         except ValueError:
+            odd = True
+        if kind == "bool" and odd and written in _TRUE_TO_PEOPLE:
+            yield at("bool_reads_false", value, name=name, written=written)
+        elif odd:
             yield at("value_type", value, name=name, kind=kind)
-            continue
-        written = raw_text(value).lower()
-        plain = value.value.plain() if isinstance(value.value, Node) else value.value
-        if kind == "bool" and not isinstance(plain, bool) and written not in ("true", "1"):
-            if written in _TRUE_TO_PEOPLE:
-                yield at("bool_reads_false", value, name=name, written=written)
-            elif written not in _FALSE:
-                yield at("value_type", value, name=name, kind=kind)
 
 
 def _precedence(setup: Setup) -> Iterator[Finding]:
-    place = setup.environment.get("LMCACHE_CONFIG_FILE")
-    if place is None or not setup.in_environment:
+    place, variables, file = setup.environment.get("LMCACHE_CONFIG_FILE"), setup.in_environment, setup.in_file
+    if place is None or not variables:
         return
-    both = [name for name in setup.in_environment if name in setup.in_file]
-    differ = [name for name in both if raw_text(setup.in_environment[name]) != raw_text(setup.in_file[name])]
-    names = ", ".join(sorted(differ or setup.in_environment))
+    differ = [name for name, value in variables.items() if name in file and raw_text(value) != raw_text(file[name])]
+    names = ", ".join(sorted(differ or variables))
     yield at("file_and_variables_differ" if differ else "file_and_variables", place, names=names)
 
 
@@ -76,7 +67,7 @@ def _disk(setup: Setup) -> Iterator[Finding]:
     limit, disk = setup.settings.get("max_local_disk_size"), setup.settings.get("local_disk")
     size_gib = setup.get("max_local_disk_size") or 0
     if disk is None or not raw_text(disk):
-        if limit is not None and size_gib > 0 and setup.server and not setup.unseen:
+        if limit is not None and size_gib > 0 and not setup.alone and not setup.unseen:
             yield at("limit_without_disk", limit)
         return
     if setup.known_value("max_local_disk_size") and not size_gib > 0:
@@ -85,114 +76,88 @@ def _disk(setup: Setup) -> Iterator[Finding]:
         return
     for part in raw_text(disk).split(","):
         yield from _path(setup, part.strip(), disk)
-    container = setup.server.container if setup.server else None
-    mount = container.mount_of(raw_text(disk).removeprefix("file://")) if container else None
-    drive_gib = setup.facts.drive_gib if setup.facts.drive_gib is not None else mount.size_gib if mount else None
+    drive_gib, container = setup.facts.drive_gib, setup.server.container
+    if drive_gib is None and container and container.volumes:
+        volume = holder(raw_text(disk).removeprefix("file://"), container.volumes)
+        drive_gib = container.volumes.get(volume or "")
     if drive_gib is not None and limit is not None and size_gib * setup.workers > drive_gib:
         yield at("disk_larger_than_drive", limit, limit_gib=size_gib, workers=setup.workers, drive_gib=drive_gib)
 
 
 def _path(setup: Setup, written: str, disk: Value) -> Iterator[Finding]:
     path = written.removeprefix("file://")
+    mounted = [line.split() for line in setup.facts.mounts.splitlines()]
+    kinds = {parts[1]: parts[2] for parts in mounted if len(parts) > 2}
+    mount = holder(path, kinds)
+    kind = kinds.get(mount or "")
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", path):
         yield at("disk_uri", disk, directory=path.split("/", maxsplit=1)[0])
-        return
-    if not path.startswith("/"):
+    elif not path.startswith("/"):
         yield at("disk_relative", disk, path=path)
-        return
-    mount, kind = _mount(setup.facts.mounts, path)
-    if _VOLATILE.match(path) or kind in ("tmpfs", "ramfs"):
+    elif _VOLATILE.match(path) or kind in ("tmpfs", "ramfs"):
         yield at("disk_volatile", disk, path=path)
     elif mount == "/" or (kind == "overlay" and mount):
         yield at("disk_on_system_drive", disk, path=path)
 
 
-def _mount(mounts: str, path: str) -> tuple[str, str]:
-    """Mount point and file system that hold ``path``, by /proc/mounts; empty where it does not say."""
-    best = ("", "")
-    for line in mounts.splitlines():
-        parts = line.split()
-        if len(parts) > 2 and (path + "/").startswith(parts[1].rstrip("/") + "/") and len(parts[1]) >= len(best[0]):
-            best = (parts[1], parts[2])
-    return best
-
-
 def _memory(setup: Setup) -> Iterator[Finding]:
-    size_gib = setup.get("max_local_cpu_size")
-    if size_gib is None or not setup.known_value("max_local_cpu_size"):
+    size_gib, place = setup.get("max_local_cpu_size"), setup.settings.get("max_local_cpu_size")
+    has_lower_tier = any(name in setup.settings for name in _LOWER_TIERS)
+    if size_gib is None or not setup.known_value("max_local_cpu_size") or not has_lower_tier:
         return
-    has_lower_tier = any(name in setup.settings for name in ("local_disk", "remote_url", "remote_storage_plugins"))
-    if size_gib <= 0 and has_lower_tier:
-        yield at("staging_zero", setup.settings["max_local_cpu_size"])
+    if size_gib <= 0 and place:
+        yield at("staging_zero", place, size_gib=size_gib)
     tokens, kv_bytes = setup.facts.prefix_tokens, setup.facts.kv_bytes_per_token
-    if has_lower_tier and tokens and kv_bytes and not setup.get("local_cpu"):
+    if tokens and kv_bytes and not setup.get("local_cpu"):
         needed_gib = tokens * kv_bytes / GIB / setup.workers
         if 0 < size_gib < needed_gib:
-            place = setup.settings.get("max_local_cpu_size") or setup.settings["local_cpu"]
+            place = place or setup.settings["local_cpu"]
             yield at("staging_too_small", place, size_gib=size_gib, needed_gib=needed_gib)
 
 
 def _remote(setup: Setup) -> Iterator[Finding]:
-    url = setup.settings.get("remote_url")
+    url, plugins = setup.settings.get("remote_url"), setup.settings.get("remote_storage_plugins")
     if url is not None and url.literal and raw_text(url):
         scheme, separator, rest = raw_text(url).partition("://")
         if not separator or scheme not in known.remote_schemes():
             near = known.nearest(scheme, known.remote_schemes()) or None
             yield at("remote_scheme", url, scheme=scheme if separator else None, nearest=near)
-        elif scheme == "fs" and not _has_host_and_port(f"fs://{rest}"):
+        elif scheme == "fs" and not re.match(r"(?:[^/@]*@)?[^/:@]+:\d+(?:[/?#]|$)", rest):
             yield at("remote_fs_url", url)
         elif scheme in known.remote_plugins():
             yield at("remote_url_deprecated", url, plugin=scheme)
-    plugins = setup.settings.get("remote_storage_plugins")
-    if plugins is not None and plugins.literal:
-        for plugin in convert("remote_storage_plugins", plugins.value) or []:
-            kind = str(plugin.plain() if isinstance(plugin, Node) else plugin).split(".")[0]
-            if kind not in known.remote_plugins():
-                near = known.nearest(kind, known.remote_plugins()) or None
-                yield at("remote_plugin", plugins, plugin=kind, nearest=near)
-
-
-def _has_host_and_port(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return bool(parts.hostname) and parts.port is not None
-    except ValueError:
-        return False
+    if plugins is None or not plugins.literal:
+        return
+    for plugin in convert("remote_storage_plugins", plugins.value) or ():
+        kind = str(plugin).split(".", maxsplit=1)[0]
+        if kind not in known.remote_plugins():
+            yield at("remote_plugin", plugins, plugin=kind, nearest=known.nearest(kind, known.remote_plugins()) or None)
 
 
 def _hash(setup: Setup) -> Iterator[Finding]:
-    written = setup.settings.get("pre_caching_hash_algorithm")
-    algorithm = setup.get("pre_caching_hash_algorithm")
+    written, algorithm = setup.settings.get("pre_caching_hash_algorithm"), setup.get("pre_caching_hash_algorithm")
     seed = setup.environment.get("PYTHONHASHSEED")
-    unset = seed is None or str(seed.value) in ("", "random")
-    sure = setup.server is not None and not setup.unseen
+    unset = seed is None or seed.text in ("", "random")
+    sure = not setup.alone and not setup.unseen
     place = written or next(iter(setup.settings.values()), None)
     if algorithm == "builtin" and unset and place and setup.known_value("pre_caching_hash_algorithm"):
         yield at("hash_builtin", place, sure)
     elif written is not None and written.literal and algorithm not in known.hash_names():
-        near = known.nearest(str(algorithm), known.hash_names()) or "sha256"
-        yield at("hash_unknown", written, nearest=near)
-    shares = [
-        name
-        for name in ("remote_url", "remote_storage_plugins", "enable_p2p", "enable_controller", "enable_pd")
-        if setup.get(name)
-    ]
-    if shares and setup.server and unset:
-        yield at("hashseed_unset", seed or setup.settings[shares[0]], sure, setting=shares[0])
+        yield at("hash_unknown", written, nearest=known.nearest(str(algorithm), known.hash_names()) or "sha256")
+    shares = next((name for name in _SHARING if setup.get(name)), "")
+    if shares and unset and not setup.alone:
+        yield at("hashseed_unset", seed or setup.settings[shares], sure, setting=shares)
 
 
 def _chunks(setup: Setup) -> Iterator[Finding]:
     chunk, written = setup.get("chunk_size"), setup.settings.get("chunk_size")
-    server = setup.server
     if not isinstance(chunk, int) or chunk < 1 or not setup.known_value("chunk_size"):
         return
-    block = server.options.get("block-size") if server else None
-    block_tokens = (server.number("block-size") if server else None) or _DEFAULT_BLOCK_TOKENS
-    where = written or block
+    block_tokens = setup.server.number("block-size") or _DEFAULT_BLOCK_TOKENS
+    where = written or setup.option("block-size")
     if where is not None and chunk % block_tokens:
         yield at("chunk_not_multiple", where, chunk=chunk, block=block_tokens)
-    longest = server.options.get("max-model-len") if server else None
-    tokens = setup.facts.prefix_tokens or (server.number("max-model-len") if server else None)
-    place = written or longest or next(iter(setup.settings.values()), None)
+    tokens = setup.facts.prefix_tokens or setup.server.number("max-model-len")
+    place = written or setup.option("max-model-len") or next(iter(setup.settings.values()), None)
     if tokens and chunk > tokens and place:
         yield at("chunk_larger_than_prefix", place, chunk=chunk, tokens=tokens)

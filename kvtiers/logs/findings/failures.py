@@ -8,7 +8,7 @@ from kvtiers.logs.findings.conclusion import Conclusion
 from kvtiers.logs.requests import Kind
 from kvtiers.logs.starts import Start
 from kvtiers.logs.state import Log
-from kvtiers.logs.warnings import PROBLEMS, WARNINGS, Trouble
+from kvtiers.logs.warnings import PROBLEMS
 from kvtiers.settings.version_pairs import LMCacheMode, known_pair
 
 # Most telling first. Of what follows from another the other is said: see _OUTRANKED.
@@ -50,9 +50,7 @@ def failures(log: Log) -> Iterator[Conclusion]:
     """Every kind of failure that lines of the log show, first causes first."""
     made_good = {id(start) for start in failed_before(log)}
     starts = [start for start in log.starts if id(start) not in made_good]
-    warnings: Counter[str] = Counter()
-    for start in starts:
-        warnings.update(start.warnings)
+    warnings: Counter[str] = sum((start.warnings for start in starts), Counter())
     known = list(_known(log, starts, warnings))
     unknown = _unknown(starts)
     if unknown and unknown.values["start"]:  # what failed a start comes before all that was said later
@@ -147,7 +145,12 @@ def _unknown(starts: list[Start]) -> Conclusion | None:
     for start in starts:
         cause = start.cause
         unknown = [error for error in start.errors if not error.known]
-        failed = start.failed and start.known and cause is not None and (not cause.known or _follows(cause))
+        failed = (
+            start.failed
+            and start.known
+            and cause is not None
+            and (not cause.known or cause.id in PROBLEMS["start_failed"])
+        )
         if failed and cause:
             alike = sum(other.failed and other.cause is not None and other.cause.id == cause.id for other in starts)
             return Conclusion("start_failed", {"line": cause.said, "starts": alike, "start": True})
@@ -161,12 +164,6 @@ def _unknown(starts: list[Start]) -> Conclusion | None:
             }
             return Conclusion("unknown_error", values)
         if start.warnings["traceback"] and not start.errors:
-            return Conclusion(
-                "unknown_error",
-                {"line": "Traceback (most recent call last)", "more": 0, "start": False, "after": False},
-            )
+            line = "Traceback (most recent call last)"
+            return Conclusion("unknown_error", {"line": line, "more": 0, "start": False, "after": False})
     return None
-
-
-def _follows(cause: Trouble) -> bool:
-    return WARNINGS.get(cause.id) is not None and cause.id in PROBLEMS["start_failed"]

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from kvtiers.logs.findings.conclusion import Conclusion
 from kvtiers.logs.requests import Kind
-from kvtiers.logs.settings import are_defaults
 from kvtiers.logs.starts import Start
 from kvtiers.logs.state import Log
 
@@ -28,7 +27,7 @@ def misses(log: Log) -> Iterator[Conclusion]:
         yield Conclusion("no_disk_tier", {"limit": start.settings.get("max_local_disk_size", "?")})
     else:
         yield from _stored_and_missed(log, start)
-    if start.no_config_file and are_defaults(start.settings) and start.requests and not start.tier_hits:
+    if start.no_config_file and start.has_defaults and start.requests and not start.tier_hits:
         yield Conclusion("defaults_in_force", {"gib": start.settings.get("max_local_cpu_size", "?")})
     if start.kinds[Kind.UNPROVEN] and not start.connector.startswith("LMCacheMP"):  # its server logs the loads
         yield Conclusion("unproven", {"requests": start.kinds[Kind.UNPROVEN]})
@@ -91,7 +90,8 @@ def _of_an_mp_server(log: Log, start: Start) -> Iterator[Conclusion]:
         values = {"stored": tokens["mp_stored"], "stores": tokens["mp_stores"], "slots": slots or "?"}
         yield Conclusion("mp_never_loaded", values | {"engines": engines or "?"})
     if log.reaped:
-        yield Conclusion("mp_reaped", {"line": _reaped_line(log)})
+        line = next(trouble.said for name, trouble in log.samples.items() if name.startswith("mp_reaped"))
+        yield Conclusion("mp_reaped", {"line": line})
 
 
 def _hybrid(start: Start) -> Iterator[Conclusion]:
@@ -99,7 +99,3 @@ def _hybrid(start: Start) -> Iterator[Conclusion]:
     came_back = start.external_hit_rate or start.tokens["loaded"] or start.tokens["mp_loaded"]
     if start.connector == "LMCacheMPConnector" and came_back and _RECURRENT.match(start.architecture):
         yield Conclusion("hybrid_in_mp", {"model": start.architecture})
-
-
-def _reaped_line(log: Log) -> str:
-    return next(trouble.said for name, trouble in log.samples.items() if name.startswith("mp_reaped"))

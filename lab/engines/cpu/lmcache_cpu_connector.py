@@ -58,12 +58,10 @@ class PagedCPUConnector(GPUConnectorInterface):
             cache.index_copy_(0, blocks, chunk[layer, held // block_tokens :])
 
     def batched_from_gpu(self, memory_objs: Any, starts: Any, ends: Any, **kwargs: Any) -> None:
-        """Store several chunks."""
         for memory_obj, start, end in zip(memory_objs, starts, ends, strict=True):
             self.from_gpu(memory_obj, start, end, **kwargs)
 
     def batched_to_gpu(self, memory_objs: Any, starts: Any, ends: Any, **kwargs: Any) -> None:
-        """Load several chunks."""
         for memory_obj, start, end in zip(memory_objs, starts, ends, strict=True):
             self.to_gpu(memory_obj, start, end, **kwargs)
 

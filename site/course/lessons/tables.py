@@ -38,7 +38,7 @@ def _comparison(words: Mapping[str, str]) -> str:
     models = public_models()
     rows = []
     for name in COMPARED:
-        row = compare(name, models[name], COMPARED_TOKENS)
+        row = compare(models[name], COMPARED_TOKENS)
         sizes = (row.hidden_size_bytes, row.kv_heads_bytes, row.kept_bytes, row.reserved_bytes)
         rows.append([name, *map(format_bytes, sizes)])
     return _table(heads, rows)

@@ -20,9 +20,11 @@ from progress import Bar
 
 LANGUAGE_LINE = re.compile(r"^( *LANGUAGE = ).*$", re.MULTILINE)
 SCRIPT_HEADER = re.compile(r"\A# /// script\n(?:#.*\n)*?# ///\n+")
+LANGUAGE = '<html lang="en">'
 MOUNT = '<marimo-wasm hidden="">'
 UP = "../../.."
-READ, EDIT = '"mode": "read"', '"mode": "edit"'
+# A page to read runs its cells by itself; to edit, marimo would wait to be asked.
+EDITING = {'"mode": "read"': '"mode": "edit"', '"auto_instantiate": false': '"auto_instantiate": true'}
 
 
 @dataclass(frozen=True)
@@ -146,14 +148,15 @@ def write_pages(notebooks: list[Notebook], exported: list[str], frontend: Fronte
     `runtime` is the runtime's folder name in `out`.
     """
     for notebook, export in zip(notebooks, exported, strict=True):
-        page = _relocate(export, runtime, frontend)
+        page = _replace_once(_relocate(export, runtime, frontend), LANGUAGE, f'<html lang="{notebook.language}">')
         folder = out / notebook.folder
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "index.html").write_text(with_policy(page, NOTEBOOK), encoding="utf-8")
         # Whoever edits may ask for a package: look nowhere else than here.
         nowhere = f'data-pypi-index-url="{UP}/{runtime}/none/"'
         editor = _replace_once(page, "<marimo-wasm ", f"<marimo-wasm {nowhere} ")
-        editor = _replace_once(editor, READ, EDIT)
+        for reading, editing in EDITING.items():
+            editor = _replace_once(editor, reading, editing)
         (folder / "edit.html").write_text(with_policy(editor, EDITOR), encoding="utf-8")
 
 

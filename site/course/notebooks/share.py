@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import resvg_py
+from matplotlib import get_data_path
 
 from course.errors import CourseError
 
@@ -64,4 +65,6 @@ def _letter(character: str) -> bytes:
 
 
 def _png(svg: str) -> bytes:
-    return resvg_py.svg_to_bytes(svg_string=svg)
+    # Charts are measured with matplotlib's own font, so they are drawn with it; what it lacks comes from the machine's.
+    font = Path(get_data_path(), "fonts", "ttf", "DejaVuSans.ttf")
+    return resvg_py.svg_to_bytes(svg_string=svg, font_files=[str(font)], font_family="DejaVu Sans")

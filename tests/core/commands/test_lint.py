@@ -34,6 +34,40 @@ def test_the_command_says_findings_with_its_exit_code(tmp_path: Path, capsys: py
     assert main(["lint", str(tmp_path / "binary")]) == 2
 
 
+@pytest.mark.parametrize("language", ["en", "zh-TW"])
+def test_what_cannot_be_read_keeps_nothing_from_being_read(
+    language: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "good.sh").write_text(SERVE_MP)
+    (tmp_path / "web.yaml").write_text("host: 0.0.0.0\nport: 80\n")
+    (tmp_path / "words.txt").write_text("nothing of the kind")
+    files = [str(tmp_path / name) for name in ("none.sh", "web.yaml", "good.sh", "words.txt")]
+    assert main(["lint", "--language", language, *files]) == 2
+    said = capsys.readouterr()
+    assert "good.sh" in said.out
+    assert [line for line in said.err.splitlines() if "good.sh" in line or not line.startswith("kvtiers lint: ")] == []
+    assert [name for name in ("none.sh", "web.yaml", "words.txt") if name not in said.err] == []
+    assert ("這裡" in said.err) is (language == "zh-TW")
+
+
+def test_of_a_folder_what_starts_vllm_and_is_not_read_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "good.sh").write_text(f"LMCACHE_CONFIG_FILE=/etc/kv.yaml {SERVE_MP}")
+    (tmp_path / "kv.yaml").write_text("chunk_size: 256\nours: 1\ntheirs: 2\n")
+    (tmp_path / "prometheus.yml").write_text("global: {}\nscrape_configs: []\n")
+    (tmp_path / "app.nomad").write_text('job "x" {\n command = "vllm serve m"\n}\n')
+    (tmp_path / "own.py").write_text("from vllm import LLM\n")
+    (tmp_path / "other.py").write_text("import json\n")
+    (tmp_path / "README.md").write_text("vllm serve m\n")
+    main(["lint", "--json", str(tmp_path)])
+    coverage = json.loads(capsys.readouterr().out)["coverage"]
+    skipped, read = " ".join(coverage["skipped"]), " ".join(coverage["read"])
+    assert [name for name in ("app.nomad", "own.py", "prometheus.yml") if name not in skipped] == []
+    assert [name for name in ("other.py", "README.md", "kv.yaml") if name in skipped] == []
+    assert "kv.yaml" in read
+
+
 @pytest.mark.parametrize("arguments", [["-", "-"], ["-", "--mounts", "-"]])
 def test_standard_input_is_read_once_and_stays_open(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -7,7 +7,6 @@ from kvtiers.ledger.costs import (
     TtftCurve,
     break_even_tokens_per_s,
     ceiling_speedup,
-    effective_bandwidth_discount,
     load_s,
     recompute_s,
 )
@@ -41,10 +40,6 @@ def test_at_break_even_the_ceiling_is_one(kv: float, bandwidth: float) -> None:
 @given(rate=amounts, kv=amounts, bandwidth=amounts)
 def test_smaller_kv_never_lowers_the_ceiling(rate: float, kv: float, bandwidth: float) -> None:
     assert ceiling_speedup(rate, kv / 2, bandwidth) >= ceiling_speedup(rate, kv, bandwidth)
-
-
-def test_the_discount_compares_with_the_ceiling() -> None:
-    assert effective_bandwidth_discount(11.7, 40.0) == pytest.approx(0.2925)
 
 
 def test_the_curve_predicts_the_prototype_within_five_percent() -> None:

@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvtiers.errors import KvtiersError
-from kvtiers.ledger.tiers import Reason, Tier, Traffic, judge, load_back_s
+from kvtiers.ledger.costs import load_s
+from kvtiers.ledger.tiers import DEFAULT_BANDWIDTH_GB_PER_S, Reason, Tier, Traffic, judge
 from kvtiers.units import GIB, KIB
 
 KV = 128 * KIB
@@ -68,10 +69,5 @@ def test_absurd_memory_is_refused(vram: float, ram: float) -> None:
 
 
 def test_nearer_tiers_bring_a_prefix_back_sooner() -> None:
-    times = [load_back_s(tier, 10_000, KV) for tier in (Tier.VRAM, Tier.CPU, Tier.SSD, Tier.REMOTE)]
+    times = [load_s(10_000, KV, gb_per_s) for gb_per_s in DEFAULT_BANDWIDTH_GB_PER_S.values()]
     assert times == sorted(times)
-
-
-def test_no_tier_has_no_load_time() -> None:
-    with pytest.raises(KvtiersError, match="holds nothing"):
-        load_back_s(Tier.NONE, 10_000, KV)

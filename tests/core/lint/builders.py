@@ -8,6 +8,8 @@ GOOD_JSON = '{"kv_connector":"LMCacheConnectorV1","kv_role":"kv_both","kv_load_f
 
 SERVE = f"vllm serve Qwen/Qwen3-8B --kv-transfer-config '{GOOD_JSON}'"
 
+MP_JSON = GOOD_JSON.replace("LMCacheConnectorV1", "LMCacheMPConnector")
+
 SERVE_MP = SERVE.replace("LMCacheConnectorV1", "LMCacheMPConnector")
 
 HASH = "pre_caching_hash_algorithm: sha256\n"

@@ -107,6 +107,8 @@ COMPOSE = f"""services:
     command: --model m --port ${{PORT}} --kv-transfer-config '{GOOD_JSON}'
 """
 
+PLAIN_CONFIG = "tokenizer: x\nmodel: m\nblock_size: 16\nquantization: awq\n"
+
 CONFIG = """tensor_parallel_size: 2
 kv-transfer-config:
   kv_connector: LMCacheConnector
@@ -131,6 +133,7 @@ FORMS = {
     "Dockerfile": (DOCKERFILE, ["bool_reads_false"]),
     "compose.yaml": (COMPOSE, ["bool_reads_false"]),
     "config.yaml": (CONFIG, ["legacy_connector"]),
+    "plain.yaml": (PLAIN_CONFIG, ["plain_server"]),
     "lmcache.json": ('{\n  "chunk_size": 100,\n  "local_cpu": true\n}', ["chunk_not_multiple"]),
     "kv.json": (GOOD_JSON.replace("kv_both", "both"), ["kv_role"]),
     "podman.sh": (PODMAN, ["bool_reads_false", "api_open"]),
@@ -168,6 +171,40 @@ def test_what_stands_in_dotenv_alone_does_not_reach_a_container() -> None:
     assert "PYTHONHASHSEED" not in server.environment
 
 
+def test_a_service_that_is_built_is_its_dockerfile_with_the_services_own_words_over_it() -> None:
+    image = Source("Dockerfile", DOCKERFILE)
+    built = "services:\n  vllm:\n    build: {context: .}\n    environment: {PYTHONHASHSEED: 7}\n"
+    (server,) = servers(image, Source("compose.yaml", built))
+    assert (server.source, server.line) == ("Dockerfile", 6)
+    assert {name: value.value for name, value in server.environment.items()} == {
+        "PYTHONHASHSEED": "7",
+        "LMCACHE_LOCAL_CPU": "on",
+    }
+    (server,) = servers(image, Source("compose.yaml", f"{built}    command: --model other\n"))
+    assert (server.source, server.options["model"].value) == ("compose.yaml", "other")
+    assert server.versions["lmcache"].value == "0.5.1"
+
+
+def test_ray_serves_engine_arguments_are_a_servers_options() -> None:
+    text = "applications:\n- args:\n    llm_configs:\n    - engine_kwargs: {tensor_parallel_size: 2, port: 9}\n"
+    (server,) = servers(Source("serve.yaml", text))
+    assert (server.number("tensor-parallel-size"), server.line) == (2, 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "other"),
+    [
+        ("compose.yaml", COMPOSE, Source("kv.env", "PYTHON HASH\n")),
+        ("compose.yaml", "services: {vllm: {build: .}}\n", Source("Dockerfile", 'CMD vllm serve "m\n')),
+        ("serve.sh", "source ./more.sh\n", Source("more.sh", 'A="\n')),
+        ("serve.sh", "vllm serve --config c.yaml\n", Source("c.yaml", "a: [\n")),
+    ],
+)
+def test_what_is_wrong_in_a_file_that_another_names_is_placed_in_it(name: str, text: str, other: Source) -> None:
+    with pytest.raises(KvtiersError, match=rf"^{other.name}, line \d: "):
+        report([Source(name, text), other])
+
+
 def test_vllms_own_configuration_file_is_that_of_the_server_which_names_it() -> None:
     config = Source("conf/vllm.yaml", f"kv-transfer-config: '{GOOD_JSON}'\ntensor-parallel-size: 4\nport: 9\n")
     (server,) = servers(Source("serve.sh", "vllm serve m --config /etc/vllm.yaml --port 8"), config)
@@ -198,10 +235,15 @@ def test_each_server_reads_the_settings_file_it_is_told_of() -> None:
         f"vllm serve m --tensor_parallel_size ${{TP:-2}} \\\n  --kv-transfer-config=$'{GOOD_JSON}' \"$@\"",
         f"eval \"vllm serve m -tp 2 --kv-transfer-config '{ESCAPED}'\"",
         "vllm serve m -tp 2 --kv-transfer-config.kv_connector LMCacheConnectorV1 --kv-transfer-config.kv_role kv_both",
+        f'K="${{K:-{ESCAPED}}}"\nvllm serve m -tp "${{TP:-2}}" --kv-transfer-config "$K"',
+        f"K=${{K:-'{GOOD_JSON}'}}\nvllm serve m -tp ${{TP:-'2'}} --kv-transfer-config \"$K\"",
         f"cat > go.sh <<EOF\nvllm serve m -tp 2 --kv-transfer-config '{GOOD_JSON}'\nEOF\nbash go.sh",
         f'K=$(cat <<EOF\n{GOOD_JSON}\nEOF\n)\nvllm serve m -tp 2 --kv-transfer-config "$K"',
         f"read -r -d '' K <<'EOF'\n{GOOD_JSON}\nEOF\nvllm serve m -tp 2 --kv-transfer-config \"$K\"",
         f"ssh gpu1 \"cd /srv && vllm serve m -tp 2 --kv-transfer-config '{ESCAPED}'\"",
+        f"srun --gres=gpu:2 bash -lc \"vllm serve m -tp 2 --kv-transfer-config '{ESCAPED}'\"",
+        f"N=2\nssh gpu1 -p 22 <<EOF\nvllm serve m -tp $N --kv-transfer-config '{GOOD_JSON}'\nEOF",
+        f"cat <<'EOF' | sudo bash -s\nvllm serve m -tp 2 --kv-transfer-config '{GOOD_JSON}'\nEOF",
         f"tmux new-session -d -s v \"vllm serve m -tp 2 --kv-transfer-config '{ESCAPED}'\"",
         f"N=2\ncat <<EOF | tee -a vllm.yaml\ntensor-parallel-size: $N\nkv-transfer-config: '{GOOD_JSON}'\nEOF\n"
         "vllm serve m --config vllm.yaml",
@@ -239,6 +281,8 @@ def test_what_stays_unseen_is_named_and_makes_no_error(script: str, unseen: list
         ("Makefile", "serve:\n\tvllm serve m\n", "a Makefile"),
         ("serve.ps1", "vllm serve m\n", "PowerShell"),
         ("paste", "from vllm import LLM\n", "Python"),
+        ("paste", "; ours\n[program:vllm]\ncommand=vllm serve m\n", "supervisor's configuration"),
+        ("kustomization.yaml", "kind: Kustomization\nresources: [a.yaml]\n", "a kustomization"),
         ("paste", '# ours\nresource "x" "y" {\n', "HCL"),
     ],
 )
@@ -259,6 +303,30 @@ def test_variables_reach_only_what_they_are_handed_to() -> None:
     assert {name: value.value for name, value in server.environment.items()} == {"A": "1", "B": "2"}
     (server,) = servers(Source("serve.sh", f"set -a\nA=1\nset +a\nB=2\n{SERVE}"))
     assert set(server.environment) == {"A"}
+
+
+HASHED = f"LMCACHE_LOCAL_CPU=true vllm/vllm-openai m --kv-transfer-config '{GOOD_JSON}'"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("run.sh", f"docker run -e PYTHONHASHSEED -e {HASHED}"),
+        ("compose.yaml", compose_service(f"m --kv-transfer-config '{GOOD_JSON}'") + "    environment: [%s]\n"),
+        ("compose.yaml", compose_service(f"m --kv-transfer-config '{GOOD_JSON}'") + "    environment: {%s:}\n"),
+    ],
+)
+def test_a_variable_that_is_passed_on_is_not_seen_not_unset(name: str, text: str) -> None:
+    text = text.replace(
+        "%s", "PYTHONHASHSEED, 'LMCACHE_LOCAL_CPU=true'" if "[%s" in text else "LMCACHE_LOCAL_CPU: true, PYTHONHASHSEED"
+    )
+    assert ids(text, name) == []
+    if name == "compose.yaml":
+        assert [
+            one.id
+            for one in report([Source(name, text), Source(".env", "PYTHONHASHSEED=random")]).findings
+            if one.certain
+        ] == ["hash_builtin"]
 
 
 def test_a_variable_of_the_scripts_own_is_no_setting() -> None:

@@ -26,6 +26,9 @@ PREFIX = Facts(prefix_tokens=32_768, kv_bytes_per_token=131_072)
 
 MOUNTS = Facts(mounts="/dev/vda / ext4 rw 0 0\ntmpfs /fast tmpfs rw 0 0\n/dev/nvme0n1 /mnt/nvme xfs rw 0 0\n")
 
+MP_WITH = serve(kv_connector="LMCacheMPConnector", kv_connector_extra_config="EXTRA")
+MP_WITH = MP_WITH.replace("{", "{{").replace("}", "}}").replace('"EXTRA"', "{{{}}}")
+
 TWO_SERVERS = "\n".join(
     [f"{MP} --port {port} --l2-adapter '{BOUNDED}' &" for port in (1, 2)]
     + [
@@ -122,6 +125,7 @@ CASES: dict[str, list[tuple[str, Facts | None, int]]] = {
         )
     ],
     "unknown_key": [
+        (f"export LM_CACHE_CHUNK_SIZE=256 PYTHONHASHSEED=0\n{SERVE}", None, 1),
         (f"{HASH}max_local_disc_size: 5\n", None, 2),
         (f"{HASH}enable_xpyd: true\n", None, 2),
         (f"export LMCACHE_PRE_CACHING_HASH_ALGORITHM=sha256\nexport LMCACHE_CHUNKSIZE=256\n{SERVE}", None, 2),
@@ -148,6 +152,14 @@ CASES: dict[str, list[tuple[str, Facts | None, int]]] = {
             1,
         ),
         (serve(kv_connector="OffloadingConnector"), None, 1),
+    ],
+    "offloading_bytes_unread": [
+        (offload(cpu_bytes_to_use="64GB"), None, 1),
+        (offload(cpu_bytes_to_use="64 GiB"), None, 1),
+        (offload(cpu_bytes_to_use=-1), None, 1),
+    ],
+    "offloading_speculative": [
+        ("""vllm serve m --kv-offloading-size 8 --speculative-config '{"method": "mtp"}'""", None, 1),
     ],
     "unknown_spec": [(offload(spec_name="TieredSpec"), None, 1)],
     "unknown_offloading_key": [(offload(cpu_bytes=1), None, 1)],
@@ -192,7 +204,11 @@ CASES: dict[str, list[tuple[str, Facts | None, int]]] = {
     "mp_required": [("lmcache server --l1-size-gb 20", None, 1)],
     "unknown_server_option": [(f"{MP} --l1_sizes-gb 3", None, 1), (f"{MP} --max-worker-count 3", None, 1)],
     "mp_port": [(f"{MP} --port 6555 &\n{SERVE_MP}", None, 2)],
-    "mp_workers": [(f"{MP} &\n{SERVE_MP} -tp 2", None, 1), (f"{MP} --max-workers 2 &\n{SERVE_MP} -tp=4", None, 1)],
+    "mp_workers": [
+        (f"{MP} &\n{SERVE_MP} &\n{SERVE_MP} --port 2", None, 1),
+        (f"{MP} &\n{SERVE_MP} -tp 2", None, 1),
+        (f"{MP} --max-workers 2 &\n{SERVE_MP} -tp=4", None, 1),
+    ],
     "hybrid_in_process": [
         (SERVE, Facts(recurrent=True), 1),
         (SERVE.replace("Qwen3-8B", "Qwen3-Next-80B-A3B-Instruct"), None, 1),
@@ -200,6 +216,23 @@ CASES: dict[str, list[tuple[str, Facts | None, int]]] = {
     "hybrid_mp": [(SERVE_MP, Facts(recurrent=True), 1)],
     "mamba_cache_mode": [(SERVE_MP + " --mamba-cache-mode none", None, 1)],
     "mp_ipc": [(f"docker run lmcache/standalone {MP} &\ndocker run vllm/vllm-openai {SERVE_MP}", None, 2)],
+    "mp_isolated_one_side": [
+        (f"{MP} --isolated-ipc &\n{SERVE_MP}", None, 1),
+        (f"{MP} &\n" + MP_WITH.format('"lmcache.mp.isolated_ipc": true'), None, 2),
+        (
+            f"docker run lmcache/standalone {MP} &\ndocker run vllm/vllm-openai "
+            + MP_WITH.format('"lmcache.mp.isolated_ipc": true'),
+            None,
+            2,
+        ),
+    ],
+    "unknown_mp_key": [
+        (MP_WITH.format('"lmcache.mp.hots": "tcp://a"'), None, 1),
+        (MP_WITH.format('"lmcache.mp.mq_timeouts": 30'), None, 1),
+    ],
+    "mp_l2_shared": [
+        (f"{MP} --l2-adapter '{BOUNDED}' &\n{SERVE_MP} &\n{SERVE_MP.replace('Qwen3-8B', 'Qwen3-4B')}", None, 2),
+    ],
     "mp_mixed": [
         (TWO_SERVERS, None, 4),
         (f"{MP} &\n{SERVE_MP} --dtype bfloat16 &\n{SERVE_MP} --dtype float16", None, 3),
@@ -219,6 +252,8 @@ CASES: dict[str, list[tuple[str, Facts | None, int]]] = {
         (DOCKER.format("-m 64g -e LMCACHE_MAX_LOCAL_CPU_SIZE=20 -e PYTHONHASHSEED=0") + " -tp 4", None, 1),
         (f"export LMCACHE_MAX_LOCAL_CPU_SIZE=20 PYTHONHASHSEED=0\n{SERVE} -tp 4", Facts(memory_gib=64), 1),
         (f"{MP} &\n{SERVE_MP}", Facts(memory_gib=16), 1),
+        (f"docker run -m 30g x sh -c '{MP} --port 1 & {MP} --port 2'", None, 1),
+        (f"{MP} &\n{SERVE} --kv-offloading-size 9", Facts(memory_gib=24), 1),
         (f"docker run --memory=32g lmcache/standalone {MP.replace('20', '40')}", None, 1),
     ],
     "shm_too_small": [

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from kvtiers.errors import KvtiersError
-from kvtiers.lint import Source, lint
+from kvtiers.lint import Source, lint, report
 from lab.cli import app
 from tests.core.lint.builders import COMPOSE, DISK, GOOD, GOOD_JSON, HASH, KUBERNETES, SERVE, faults, ids
 
@@ -47,9 +47,40 @@ def test_a_kubernetes_container_is_a_server_of_its_own() -> None:
     ]
 
 
-def test_yaml_about_something_else_is_refused_not_judged() -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "replicas: 3\ningress:\n  enabled: true\n",
+        "global: {scrape_interval: 15s}\nscrape_configs: []\n",
+        "chunk_size: 512\nchunk_overlap: 64\nembedding_model: bge\n",
+        "host: 0.0.0.0\nport: 8080\nlog_level: info\n",
+        "model: gpt-4o\ntemperature: 0.2\nmax_tokens: 100\n",
+        "model: resnet\nseed: 1\ndtype: float32\noptimizer: adam\n",
+    ],
+)
+def test_yaml_about_something_else_is_refused_not_judged(text: str) -> None:
     with pytest.raises(KvtiersError, match="neither LMCache's or vLLM's settings"):
-        lint([Source("values.yaml", "replicas: 3\ningress:\n  enabled: true\n")])
+        lint([Source("values.yaml", text)])
+
+
+def test_what_a_script_writes_about_something_else_does_not_take_the_script_along() -> None:
+    text = f"cat > prometheus.yml <<EOF\nglobal: {{}}\nscrape_configs: []\nEOF\n{SERVE} --no-enable-prefix-caching\n"
+    checked = report([Source("up.sh", text)])
+    assert [one.id for one in checked.findings if one.certain] == ["prefix_caching_off"]
+    assert [name for name, _ in checked.given.skipped] == ["up.sh (prometheus.yml)"]
+
+
+def test_compose_may_be_handed_its_file() -> None:
+    assert ids(f"docker compose -f - up <<EOF\n{COMPOSE.replace('CPU: true', 'CPU: oui')}\nEOF\n", "up.sh") == [
+        "bool_reads_false"
+    ]
+
+
+@pytest.mark.parametrize("name", ["lmcache-prod.yaml", "conf/kv.yaml"])
+def test_a_file_of_lmcaches_is_known_by_its_name_or_by_who_names_it(name: str) -> None:
+    script = Source("serve.sh", f"export PYTHONHASHSEED=0 LMCACHE_CONFIG_FILE=/etc/{name}\n{SERVE}")
+    given = report([Source(name, "chunk_size: 100\nours: 1\ntheirs: 2\n"), script])
+    assert [one.id for one in given.findings if one.certain] == ["chunk_not_multiple", "unknown_key", "unknown_key"]
 
 
 def test_a_shell_inside_a_command_is_read() -> None:

@@ -98,7 +98,7 @@ def test_of_several_merged_mappings_the_first_wins_and_what_is_written_beside_th
 
 def lines_of(node: Node) -> Any:
     if isinstance(node.value, dict):
-        return {key: (node.keys[key], lines_of(inner)) for key, inner in node.value.items()}
+        return {key: (inner.key_line, lines_of(inner)) for key, inner in node.value.items()}
     return [lines_of(inner) for inner in node.value] if isinstance(node.value, list) else node.line
 
 
@@ -119,7 +119,7 @@ def test_every_value_has_its_line(text: str, lines: Any) -> None:
 
 def test_lines_are_counted_on_from_where_the_text_stood() -> None:
     (node,) = documents("\na: 1\n", first_line=10)
-    assert node.keys == {"a": 11}
+    assert node.at("a").key_line == 11
     with pytest.raises(KvtiersError, match=r"^line 12: "):
         documents("a: 1\nb: ok\nc: [\n", first_line=9)
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from kvtiers.__main__ import main
 from kvtiers.errors import KvtiersError
 from kvtiers.logs.diagnosis import conclude
+from kvtiers.logs.lines import SETTINGS as SETTINGS_SHOWN
 from kvtiers.logs.read import read_log, read_log_text
-from kvtiers.logs.settings import SETTINGS as SETTINGS_SHOWN
 from kvtiers.logs.state import Log
 from kvtiers.words import LANGUAGES
 from tests.core.logs.builders import ENGINE, info, lookup

@@ -21,32 +21,32 @@ def test_a_pipe_is_read(data: bytes, tmp_path: Path) -> None:
     os.mkfifo(path)
     writer = threading.Thread(target=path.write_bytes, args=(data,), daemon=True)
     writer.start()
-    log, cut_off = read_log_file(path)
+    log = read_log_file(path)
     writer.join()
-    assert (len(log.finished), cut_off) == (15, False)
+    assert (len(log.finished), log.cut_off) == (15, False)
 
 
 def test_gzip_and_a_gzip_cut_off() -> None:
     packed = gzip.compress(REAL.read_bytes() + b"".join(b"%d\n" % number for number in range(200_000)))
-    whole, cut_off = read_log(io.BytesIO(packed), "log.gz")
-    assert not cut_off
-    part, cut_off = read_log(io.BytesIO(packed[:-20_000]), "log.gz")
-    assert cut_off
+    whole = read_log(io.BytesIO(packed), "log.gz")
+    assert not whole.cut_off
+    part = read_log(io.BytesIO(packed[:-20_000]), "log.gz")
+    assert part.cut_off
     assert part.finished == whole.finished
 
 
 def test_a_short_gzip_cut_off_gives_what_is_left_of_it() -> None:
     packed = gzip.compress(REAL.read_bytes())
-    log, cut_off = read_log(io.BytesIO(packed[:-200]), "log.gz")
-    assert cut_off
+    log = read_log(io.BytesIO(packed[:-200]), "log.gz")
+    assert log.cut_off
     assert log.finished
 
 
 def test_a_gzip_of_several_members_is_read_to_its_end() -> None:
     half = len(REAL.read_bytes()) // 2
     members = gzip.compress(REAL.read_bytes()[:half]) + b"\0\0" + gzip.compress(REAL.read_bytes()[half:])
-    log, cut_off = read_log(io.BytesIO(members), "log.gz")
-    assert not cut_off
+    log = read_log(io.BytesIO(members), "log.gz")
+    assert not log.cut_off
     assert len(log.finished) == 15
 
 

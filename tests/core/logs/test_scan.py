@@ -33,7 +33,7 @@ VLLM_LINES = {
     ],
     "engine": [ENGINE],
     "connector": [CONNECTOR],
-    "pool": [
+    "pool_tokens": [
         "INFO 11-29 [kv_cache_utils.py:1] CPU KV cache size: 2,816 tokens, Maximum concurrency for 2,688 tokens per x",
         "INFO 11-29 [kv_cache_utils.py:1] GPU KV cache size: 43,296 tokens",
     ],
@@ -72,7 +72,7 @@ def as_docker_keeps_it(text: str) -> str:
 def test_where_a_log_stands_does_not_matter(number: int, keep: Callable[[str], str]) -> None:
     """Blocks of a long file, or lines as docker keeps them."""
     whole, text = read_log_text(WHOLE_LOGS[number]), keep(WHOLE_LOGS[number])
-    log, _ = read_log(io.BytesIO(("nothing\n" * 40_000 + text).encode()), "log")
+    log = read_log(io.BytesIO(("nothing\n" * 40_000 + text).encode()), "log")
     assert log.finished == whole.finished
     assert {name: log.warnings[name] for name in WARNINGS} == {name: whole.warnings[name] for name in WARNINGS}
     assert (log.start.settings, log.start.connectors) == (whole.start.settings, whole.start.connectors)
@@ -86,7 +86,7 @@ def test_messages_alone_in_json_are_read_to_the_end_of_a_long_log() -> None:
 
     bare = [line.partition(": ")[2] for line in (lookup("r", hit=1280, load=1280), retrieved("r"))]
     text = "\n".join([record("nothing")] * 10_000 + [record(line) for line in bare] + [record("Lost it", "error")])
-    log, _ = read_log(io.BytesIO(text.encode()), "log")
+    log = read_log(io.BytesIO(text.encode()), "log")
     assert [request.kind for request in log.finished] == [Kind.TIER_HIT]
     assert [error.said for error in log.start.errors] == ["Lost it"]
 

@@ -136,7 +136,7 @@ WARNING_LINES = {
 def test_every_warning_is_known_by_its_line(name: str, before: str) -> None:
     """In a short paste, and deep in a long log."""
     line = WARNING_LINES[name]
-    log, _ = read_log(io.BytesIO(f"{before}{line}\n".encode()), "log")
+    log = read_log(io.BytesIO(f"{before}{line}\n".encode()), "log")
     assert log.warnings == {name: 1}
     assert log.samples[name].line == line.strip()
 

@@ -44,6 +44,8 @@ LLAMA: dict[str, Any] = {
         ({"layer_types": ["linear_attention"] * 32, "head_dim": None}, "linear_num_value_heads"),
         ({"hybrid_override_pattern": "M?"}, "hybrid_override_pattern"),
         ({"attn_layer_indices": [99]}, "attn_layer_indices"),
+        ({"full_attention_interval": 0}, "full_attention_interval"),
+        ({"attn_layer_period": 0}, "attn_layer_period"),
         ({"num_kv_shared_layers": 32}, "num_kv_shared_layers"),
         ({"kv_lora_rank": 512}, "qk_rope_head_dim"),
         ({"torch_dtype": "int3"}, "torch_dtype"),

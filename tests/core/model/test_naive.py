@@ -29,10 +29,10 @@ def test_qwen3_4b_with_a_head_dim_of_80() -> None:
     ],
 )
 def test_the_kv_heads_formula_is_off_by_this_much(name: str, factor: float) -> None:
-    row = compare(name, public_models()[name], context_tokens=32_768)
+    row = compare(public_models()[name], context_tokens=32_768)
     assert row.kv_heads_bytes / row.kept_bytes == pytest.approx(factor, rel=0.02)
 
 
 def test_the_table_has_all_four_columns() -> None:
-    row = compare("gpt-oss-120b", public_models()["gpt-oss-120b"], context_tokens=32_768)
+    row = compare(public_models()["gpt-oss-120b"], context_tokens=32_768)
     assert row.hidden_size_bytes > row.reserved_bytes > row.kept_bytes > 0

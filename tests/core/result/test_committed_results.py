@@ -1,12 +1,13 @@
 """The result files in the repository are what they say."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from kvtiers.errors import KvtiersError
 from kvtiers.result.compare import WIRINGS
-from kvtiers.result.schema import Mode, Result, read_reported, read_result
+from kvtiers.result.schema import Mode, Result, read_result
 from kvtiers.result.steps import Arm, Step
 from kvtiers.result.summary import summarize
 from kvtiers.settings.version_pairs import LMCacheMode
@@ -61,7 +62,7 @@ def test_runs_with_and_without_the_page_cache_differ_in_that_alone(name: str) ->
 
 def test_the_published_table_is_marked_as_reported() -> None:
     text = (REFERENCE / "rtx4090-reported.json").read_text(encoding="utf-8")
-    assert [row.cold_over_ssd_reuse for row in read_reported(text).rows] == [1.1, 1.2, 2.3]
+    assert [row["cold_over_ssd_reuse"] for row in json.loads(text)["rows"]] == [1.1, 1.2, 2.3]
     with pytest.raises(KvtiersError, match="reported by others"):
         read_result(text)
 

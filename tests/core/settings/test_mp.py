@@ -30,20 +30,15 @@ def test_a_dead_server_costs_seconds_and_a_lost_chunk_no_request() -> None:
     assert (extra["lmcache.mp.mq_timeout"], extra["lmcache.mp.heartbeat_interval"]) == (30, 5)
 
 
-def test_a_drive_without_a_limit_is_fs_and_with_one_evicts() -> None:
+def test_a_drive_is_a_directory() -> None:
     assert adapter(MPMode(8, Drive("/mnt/kv"))) == {"type": "fs", "base_path": "/mnt/kv", "use_odirect": True}
-    bounded = adapter(MPMode(8, Drive("/mnt/kv", limit_gib=50)))
-    assert (bounded["type"], bounded["max_capacity_gb"], bounded["eviction"]) == (
-        "fs_native",
-        50,
-        {"eviction_policy": "LRU"},
-    )
 
 
 def test_remote_tiers_are_named_as_the_server_names_them() -> None:
     assert adapter(MPMode(8, Redis("cache", 6380))) == {"type": "resp", "host": "cache", "port": 6380}
     bucket = adapter(MPMode(8, Bucket("s3://kv.s3.example.com", "eu-central-1", limit_gib=100)))
     assert (bucket["s3_endpoint"], bucket["max_capacity_gb"]) == ("s3://kv.s3.example.com", 100)
+    assert bucket["eviction"] == {"eviction_policy": "LRU"}
     assert "--l2-adapter" not in server_command(MPMode(8))
 
 
@@ -68,7 +63,7 @@ def test_an_engine_that_must_drive_is_told_too() -> None:
         (MPMode(8, max_workers=0), "max_workers"),
         (MPMode(8, chunk_tokens=0), "chunk_tokens"),
         (MPMode(8, Drive("cache")), "disk_path"),
-        (MPMode(8, Drive("/kv", limit_gib=0)), "limit_gib"),
+        (MPMode(8, Bucket("s3://kv.s3.example.com", "eu-central-1", limit_gib=0)), "limit_gib"),
         (MPMode(8, shm_name="kv"), "shm_name"),
     ],
 )

@@ -11,12 +11,12 @@ from kvtiers.settings.wiring import (
     Platform,
     Wiring,
     engine_command,
+    engine_environment,
     exports,
     lmcache_environment,
     lmcache_yaml,
     mp_mode,
     settings,
-    shared_environment,
     shell,
 )
 
@@ -90,7 +90,7 @@ def test_mp_mode_has_its_own_server_and_no_settings_in_the_engine(
     )
     mode = mp_mode(plan)
     assert mode is not None
-    assert (settings(plan), shared_environment(wiring)) == ({}, {})
+    assert (settings(plan), engine_environment(plan)) == ({}, {})
     assert (mode.l1_gib, mode.l2, mode.max_workers) == (8, l2, 2)
     assert json.loads(engine_command(plan)[-1])["kv_connector"] == "LMCacheMPConnector"
 

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from kvtiers.result.schema import Versions
 from kvtiers.settings.version_pairs import LMCacheMode
 from lab.engines import install
-from lab.engines.install import EngineVersions, refuse_known_bad, set_up
+from lab.engines.install import refuse_known_bad, set_up
 from lab.errors import LabError
-from machine.errors import MachineError
+from machine import MachineError
 from machine.needs import NEEDS
 
 
@@ -114,7 +115,7 @@ def test_what_the_system_lacks_is_told_before_anything_is_downloaded(
 
 def test_a_pair_known_not_to_work_is_refused_and_a_working_one_named() -> None:
     with pytest.raises(LabError, match=r"known not to work: .*4463.*vLLM 0\.32\.0 with LMCache 0\.5\.6, wired mp"):
-        refuse_known_bad(EngineVersions("0.32.0", "0.5.6", "2.13.0", "3.12.1"), LMCacheMode.IN_PROCESS, "cuda")
+        refuse_known_bad(Versions("0.32.0", "0.5.6", "2.13.0", "3.12.1", ""), LMCacheMode.IN_PROCESS, "cuda")
     for mode in LMCacheMode:
-        refuse_known_bad(EngineVersions("0.32.0", "0.5.6", "2.13.0", "3.12.1"), mode, "cpu")
-    refuse_known_bad(EngineVersions("0.32.0", "", "2.13.0", "3.12.1"), LMCacheMode.IN_PROCESS, "cuda")
+        refuse_known_bad(Versions("0.32.0", "0.5.6", "2.13.0", "3.12.1", ""), mode, "cpu")
+    refuse_known_bad(Versions("0.32.0", "", "2.13.0", "3.12.1", ""), LMCacheMode.IN_PROCESS, "cuda")

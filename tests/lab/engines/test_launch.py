@@ -160,9 +160,6 @@ def test_the_servers_ram_holds_a_round_below_the_share_at_which_it_evicts(tokens
         ({"document_tokens": 1280}, "is a multiple of the chunk"),
         ({"document_tokens": 2687}, "do not fit the pool of 2688 tokens: at most 2656"),
         ({"chunk_tokens": 200}, "not a multiple of the engine's block of 128"),
-        ({"chunk_tokens": 0}, "--chunk-size must be at least 1"),
-        ({"repeats": 0}, "--repeats must be at least 1"),
-        ({"max_tokens": 0}, "--max-tokens must be at least 1"),
         ({"pool_tokens": 100}, "do not fit the pool"),
     ],
 )

@@ -16,7 +16,8 @@ import pytest
 from kvtiers.result.schema import Program
 from kvtiers.result.steps import Arm
 from lab.engines.launch import HOST, Launch
-from lab.engines.process import Process, ProcessError
+from lab.engines.process import Process
+from lab.errors import LabError
 from lab.paths import REPOSITORY
 
 _ANSWERS = """
@@ -62,7 +63,7 @@ def test_a_stranger_who_answers_first_is_not_taken_for_it(port: int, tmp_path: P
         ThreadingHTTPServer((HOST, port), Healthy) as stranger,
     ):
         threading.Thread(target=stranger.serve_forever, daemon=True).start()
-        with pytest.raises(ProcessError, match=f"port {port} is answered by another process, not by the control"):
+        with pytest.raises(LabError, match=f"port {port} is answered by another process, not by the control"):
             process.healthy()
         stranger.shutdown()
 

@@ -1,12 +1,13 @@
 """A small server that shows what a real one cannot be made to show on demand."""
 
-import contextlib
 import json
-import threading
 import time
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from tests.lab import answering
+from tests.lab.answering import Answering
 
 KEY = "the-key"
 POOL_TOKENS = 3000
@@ -78,8 +79,7 @@ class Engine:
         return tokens, own + external
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(Answering, BaseHTTPRequestHandler):
     engine: Engine
     asked = 0
 
@@ -88,22 +88,22 @@ class _Handler(BaseHTTPRequestHandler):
         engine = self.engine
         type(self).asked += 1
         if self.headers.get("authorization") != f"Bearer {KEY}":
-            self._answer(401, b'{"error": "Unauthorized"}')
+            self.answer(401, b'{"error": "Unauthorized"}')
         elif type(self).asked > engine.refuse_after:
-            self._answer(engine.status, b"slow down")
+            self.answer(engine.status, b"slow down")
         elif "prompt_logprobs" in body:
             self._logprobs(engine)
         elif engine.chat_only and self.path != "/v1/chat/completions":
-            self._answer(404, b"The model does not support Completions API")
+            self.answer(404, b"The model does not support Completions API")
         else:
-            self._answer(200, self._stream(body))
+            self.answer(200, self._stream(body))
 
     def _logprobs(self, engine: Engine) -> None:
         if engine.gap_nats is None:
-            self._answer(400, b"logprobs are switched off")
+            self.answer(400, b"logprobs are switched off")
             return
         likely = {"token_id:1": -0.5, "token_id:2": -0.5 - engine.gap_nats}
-        self._answer(200, json.dumps({"choices": [{"logprobs": {"top_logprobs": [likely]}}]}).encode())
+        self.answer(200, json.dumps({"choices": [{"logprobs": {"top_logprobs": [likely]}}]}).encode())
 
     def _stream(self, body: dict[str, object]) -> bytes:
         chat = "messages" in body
@@ -134,30 +134,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.headers.get("authorization") != f"Bearer {KEY}":
-            self._answer(401, b"Unauthorized")
+            self.answer(401, b"Unauthorized")
         elif self.path == "/v1/models":
-            self._answer(200, b'{"data": [{"id": "m"}]}')
+            self.answer(200, b'{"data": [{"id": "m"}]}')
         elif self.path == "/metrics" and self.engine.metrics:
-            self._answer(200, METRICS.format(**self.engine.counts, blocks=self.engine.pool_blocks).encode())
+            self.answer(200, METRICS.format(**self.engine.counts, blocks=self.engine.pool_blocks).encode())
         else:
-            self._answer(404, b"not here")
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-    def _answer(self, status: int, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+            self.answer(404, b"not here")
 
 
-@contextlib.contextmanager
-def serving(engine: Engine) -> Iterator[str]:
-    handler = type("Handler", (_Handler,), {"engine": engine, "asked": 0})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
+def serving(engine: Engine) -> AbstractContextManager[str]:
+    return answering.serving(_Handler, engine=engine, asked=0)

@@ -1,6 +1,7 @@
 """``lab check`` against small servers that show what a real one cannot be made to show on demand."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from lab.errors import LabError
 from lab.judge.asker import Check
 from lab.judge.check import run_check
 from lab.judge.points import Point, State
-from lab.measure.client import Client, RequestError
+from lab.measure.client import Client
+from lab.measure.server import RequestError
 from tests.lab.judge.server import KEY, Engine, serving
 
 
@@ -126,10 +128,8 @@ def test_a_log_gives_the_reason(tmp_path: Path) -> None:
 
 
 def test_the_first_token_of_a_chat_may_be_a_thought() -> None:
-    with serving(Engine(chat_only=True)) as url:
-        client = Client(url, "m", KEY)
+    with serving(Engine(chat_only=True)) as url, closing(Client(url, "m", KEY)) as client:
         answer = client.ask("a b c", 2, "r", chat=True)
-        client.close()
     assert (answer.text, answer.prompt_tokens, answer.cached_tokens) == ("xx", 3, 0)
 
 

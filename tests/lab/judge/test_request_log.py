@@ -76,3 +76,10 @@ def test_a_negative_load_is_nothing_to_load(log: Path) -> None:
     write(log, LOOKUP.format(total=1330, computed=1328, hit=1280, load=-48))
     found = follower.request("kvtiers-3", Step.GPU_HIT)
     assert (found.computed_tokens, found.hit_tokens, found.need_to_load_tokens) == (1328, 1280, 0)
+
+
+def test_the_line_of_the_lookup_is_kept_without_colours(log: Path) -> None:
+    follower = EngineLog(log)
+    plain = LOOKUP.format(total=1330, computed=0, hit=1280, load=1280)
+    write(log, plain.replace("INFO:", "\x1b[32;20mINFO:\x1b[0m"), RETRIEVED.format(worker="W", rank=0, tokens=1280))
+    assert follower.request("kvtiers-3", Step.CPU_HIT).line == plain

@@ -1,14 +1,15 @@
 """Faults that a real engine cannot be made to show on demand, from a small server that shows them."""
 
-import contextlib
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from lab.measure.client import Client, RequestError, served_model
+from lab.measure.client import Client, served_model
+from lab.measure.server import RequestError
+from tests.lab.answering import Answering, serving
 
 
 def _event(**data: object) -> bytes:
@@ -33,14 +34,12 @@ STREAMS = {
 }
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
+class _Handler(Answering, BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         name = body["model"]
         if name == "busy":
-            self._answer(503, b"overloaded")
+            self.answer(503, b"overloaded")
         elif name == "cut":
             self.send_response(200)
             self.send_header("content-length", "100000")
@@ -48,38 +47,20 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(TOKEN)
             self.close_connection = True
         else:
-            self._answer(200, STREAMS[name])
+            self.answer(200, STREAMS[name])
 
     def do_GET(self) -> None:
-        self._answer(200, b'{"data": []}')
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-    def _answer(self, status: int, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        self.answer(200, b'{"data": []}')
 
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-
-
-@contextlib.contextmanager
-def _client(url: str, stream: str) -> Iterator[Client]:
-    client = Client(url, stream)
-    yield client
-    client.close()
+    with serving(_Handler) as address:
+        yield address
 
 
 def test_time_to_first_token_skips_an_empty_first_chunk(url: str) -> None:
-    with _client(url, "good") as client:
+    with closing(Client(url, "good")) as client:
         completion = client.complete([1, 2], 2, "r")
     assert completion.token_ids == (5, 5)
     assert completion.text == "aa"
@@ -88,14 +69,14 @@ def test_time_to_first_token_skips_an_empty_first_chunk(url: str) -> None:
 
 
 def test_a_server_without_token_ids_still_gives_times(url: str) -> None:
-    with _client(url, "no ids") as client:
+    with closing(Client(url, "no ids")) as client:
         completion = client.complete([1], 2, "r")
     assert (completion.token_ids, completion.text) == ((), "ab")
     assert completion.tpot_s >= 0
 
 
 def test_an_answer_without_text_is_an_answer(url: str) -> None:
-    with _client(url, "ends at once") as client:
+    with closing(Client(url, "ends at once")) as client:
         completion = client.ask("a", 2, "r", chat=False)
     assert (completion.text, completion.tpot_s) == ("", 0)
     assert completion.ttft_s > 0
@@ -113,7 +94,7 @@ def test_an_answer_without_text_is_an_answer(url: str) -> None:
     ],
 )
 def test_a_fault_is_one_message(url: str, stream: str, message: str) -> None:
-    with _client(url, stream) as client, pytest.raises(RequestError, match=message):
+    with closing(Client(url, stream)) as client, pytest.raises(RequestError, match=message):
         client.complete([1, 2], 2, "r")
 
 

@@ -26,3 +26,10 @@ def test_a_notebook_finds_every_step_of_the_run() -> None:
         run = reference_run(name)
         assert run.ttft == {(row.arm, row.step): row.ttft for row in result.summary.steps}
         assert run.speedup(Step.SSD_REUSE) == result.summary.cold_over_ssd_reuse
+
+
+@pytest.mark.parametrize(("name", "overlap"), [("cpu-tiny-page-cache", True), ("cpu-tiny-page-cache-long", False)])
+def test_page_cache_and_drive_overlap_as_the_texts_say(name: str, overlap: bool) -> None:
+    result = read_result((RESULTS / "reference" / f"{name}.json").read_text(encoding="utf-8"))
+    ttft = {row.step: row.ttft for row in result.summary.steps}
+    assert (ttft[Step.PAGE_CACHE_REUSE].max_s >= ttft[Step.SSD_REUSE].min_s) is overlap

@@ -10,9 +10,10 @@ from rich.console import Console
 from kvtiers.result.schema import Parting, Result, Sample
 from kvtiers.result.steps import Arm, Step
 from lab.knobs import Knobs
-from lab.measure.client import Client, RequestError
+from lab.measure.client import Client
 from lab.measure.documents import TokenSource
 from lab.measure.scenarios import Experiment, Runner, Target
+from lab.measure.server import RequestError
 from lab.report.outcome import Outcome, assemble, collect
 from lab.report.show import sentences, show
 from tests.core.builders import result, sample
@@ -43,7 +44,7 @@ def answered(arm: Arm, step: Step, *token_ids: int) -> Sample:
 
 def collected(monkeypatch: pytest.MonkeyPatch, outcome: Outcome, arm: Arm, likely: Likely, *samples: Sample) -> None:
     """One life of an arm that yields these samples."""
-    monkeypatch.setattr(Runner, "run", lambda self: iter(samples))
+    monkeypatch.setattr(Runner, "run", lambda self, again: iter(samples))
     collect(EXPERIMENT, [Target(arm, cast(Client, likely), lambda: None)], outcome)
 
 

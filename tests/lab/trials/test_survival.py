@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from kvtiers.errors import KvtiersError
-from kvtiers.result.schema import Host, Versions
+from kvtiers.result.schema import Host, Versions, dump
 from kvtiers.result.survival import (
     SCHEMA,
     Finding,
@@ -15,7 +15,6 @@ from kvtiers.result.survival import (
     Reply,
     Scenario,
     Survival,
-    dump,
     read_survival,
     table,
 )
@@ -56,7 +55,7 @@ def test_a_file_reads_back_as_it_was_written() -> None:
 
 @pytest.mark.parametrize("text", ["[]", "{}", json.dumps({"schema": "kvtiers.lab-result/2"}), "{"])
 def test_another_file_is_one_message(text: str) -> None:
-    with pytest.raises(KvtiersError, match=r"not a result of|not valid JSON"):
+    with pytest.raises(KvtiersError, match=r"not a result of|not valid JSON|must hold a JSON object"):
         read_survival(text)
 
 

@@ -1,0 +1,58 @@
+"""A server that speaks HTTP, over one warm connection: its answers, and what its /metrics count."""
+
+from collections import defaultdict
+from typing import Any
+
+import httpx
+from prometheus_client.parser import text_string_to_metric_families
+
+from lab.errors import LabError
+
+
+class RequestError(LabError):
+    """The server refused, broke off, or sent something that is not a completion. ``status``: HTTP's, where known."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Server:
+    """By its address. ``called``: what a message puts before that where nothing answers."""
+
+    called = ""
+
+    def __init__(self, url: str, **options: Any) -> None:
+        self.url = url.rstrip("/")
+        self._http = httpx.Client(base_url=self.url, **options)
+
+    def close(self) -> None:
+        self._http.close()
+
+    def answer(self, method: str, path: str, body: dict[str, Any] | None = None) -> str:
+        """The body of an answer.
+
+        Raises:
+            RequestError: with what the server said.
+        """
+        try:
+            response = self._http.request(method, path, json=body)
+        except httpx.HTTPError as error:
+            raise RequestError(f"no answer from {self.called}{self.url}{path}: {error}") from error
+        if response.status_code != httpx.codes.OK:
+            status = response.status_code
+            raise RequestError(f"{self.url}{path} answered {status}: {said(response.content)}", status)
+        return response.text
+
+    def totals(self) -> dict[str, float]:
+        """Every sample of /metrics, summed over its labels; 0 where there is none of that name."""
+        totals: dict[str, float] = defaultdict(float)
+        for family in text_string_to_metric_families(self.answer("GET", "/metrics")):
+            for sample in family.samples:
+                totals[sample.name] += sample.value
+        return totals
+
+
+def said(content: bytes) -> str:
+    """What a message shows of an answer."""
+    return content.decode(errors="replace").strip()[:300]

@@ -1,0 +1,121 @@
+"""Every lesson's notebook as it is once it is live, looked at and not touched: one start of Python a lesson.
+
+Chinese is the harder language for widths and words; the widest evidence is lesson 6's, in English. English lessons are
+live in the other engines (`test_engines.py`), in each of them every second one.
+"""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, ViewportSize
+
+from tests.browser.conftest import DESKTOP, LESSONS, PHONE, Visit, visiting
+from tests.browser.looks import (
+    COLOURS,
+    DEEP_TEXT,
+    IDLE,
+    PLACES,
+    RECORD,
+    SAID,
+    SAVED_TEXTS,
+    SCHEMES,
+    TOO_NARROW,
+    TOO_WIDE,
+    english,
+    issues,
+    refused,
+    squeeze,
+)
+from tests.browser.test_print import assert_prints
+
+STILL_PX = 2
+STILL = 0.001  # of the screen, times how far: nobody sees it
+LOOKED_AT = [*(f"zh-TW/{lesson}/" for lesson in LESSONS), "en/06-prove-it/"]
+
+
+@pytest.fixture(scope="module", params=LOOKED_AT)
+def opened(request: pytest.FixtureRequest, browser: Browser, address: str) -> Iterator[Visit]:
+    with visiting(browser, address) as visit:
+        visit.page.add_init_script(RECORD)
+        visit.open_live(request.param)
+        visit.page.evaluate(IDLE)
+        visit.page.evaluate("() => { window.first = window.shift }")
+        yield visit
+
+
+@pytest.fixture
+def lesson(opened: Visit) -> Visit:
+    """A live lesson on a wide screen in the light, whatever the test before did."""
+    opened.page.set_viewport_size(DESKTOP)
+    opened.page.emulate_media(media="screen", color_scheme="light")
+    return opened
+
+
+def test_it_says_in_the_browser_what_it_says_natively(lesson: Visit) -> None:
+    native = [squeeze(text) for text in lesson.page.evaluate(SAVED_TEXTS)]
+    live = squeeze(lesson.notebook.locator("body").evaluate(DEEP_TEXT))
+    assert any(re.search(r"\d", text) for text in native)
+    assert [text for text in native if text not in live] == []
+
+
+def test_all_it_takes_is_in_the_memory_image_and_allowed_by_the_policy(lesson: Visit) -> None:
+    """What comes late costs the reader megabytes, and half a second."""
+    assert any("/memory-0.bin" in url for url in lesson.requested)
+    assert not any("/rest.bin" in url for url in lesson.requested)
+    assert refused(lesson.page) == []
+    assert lesson.problems == []
+
+
+def test_nothing_moves_when_it_goes_live(lesson: Visit) -> None:
+    assert lesson.page.evaluate("window.first") < STILL
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_what_the_saved_view_shows_stays_in_its_place(lesson: Visit, size: ViewportSize) -> None:
+    lesson.page.set_viewport_size(size)
+    lesson.page.locator("#tab-notebook").dispatch_event("click")
+    panel = lesson.page.locator("#notebook")
+    panel.evaluate("panel => { panel.dataset.state = 'starting' }")
+    saved = lesson.page.locator("#saved").evaluate(PLACES)
+    panel.evaluate("panel => { panel.dataset.state = 'live' }")
+    lesson.frame.wait_for_function(f"count => ({PLACES})(document.body).length === count", arg=len(saved))
+    live = lesson.frame.locator("body").evaluate(PLACES)
+    assert [pair for pair in zip(saved, live, strict=True) if abs(pair[0] - pair[1]) > STILL_PX] == []
+
+
+def test_it_fits_a_phone(lesson: Visit) -> None:
+    lesson.page.set_viewport_size(PHONE)
+    lesson.page.locator("#tab-notebook").dispatch_event("click")
+    body = lesson.frame.locator("body")
+    assert lesson.frame.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0
+    assert body.evaluate(TOO_WIDE) == []
+    assert body.evaluate(TOO_NARROW) == []
+
+
+def test_it_speaks_the_pages_language(lesson: Visit) -> None:
+    """It says so too: browsers choose Chinese letters and line ends by it."""
+    language = lesson.page.locator("html").get_attribute("lang")
+    assert lesson.notebook.locator("html").get_attribute("lang") == language
+    if language == "zh-TW":
+        assert english(lesson.frame.locator("body").evaluate(SAID)) == []
+
+
+def test_it_has_no_serious_issue(lesson: Visit) -> None:
+    for scheme in SCHEMES:
+        lesson.page.emulate_media(color_scheme=scheme)
+        assert issues(lesson.frame) == []
+
+
+def test_the_theme_reaches_it_at_once(lesson: Visit) -> None:
+    light = lesson.frame.evaluate(COLOURS)
+    lesson.page.locator("#theme").click()
+    lesson.frame.wait_for_function("() => document.body.classList.contains('dark')")
+    dark = lesson.frame.evaluate(COLOURS)
+    assert all(before != after for before, after in zip(light, dark, strict=True))
+    lesson.page.locator("#theme").click()
+    lesson.frame.wait_for_function("() => !document.body.classList.contains('dark')")
+
+
+def test_it_prints_its_text_and_its_saved_chart(lesson: Visit) -> None:
+    assert_prints(lesson.page)
