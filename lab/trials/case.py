@@ -105,7 +105,7 @@ def _reply(again: Again, cold: Answer) -> Reply:
         return Reply.CHANGED
     assert again.engine.process is not None
     precise = "float32" in again.engine.process.launch.command
-    # Asking for a gap leaves chunks locked in LMCache's RAM for minutes: only where rounding may explain one.
+    # A gap is asked for only where rounding may explain one: that prompt is looked up in LMCache and not loaded.
     how = (
         agreement(first, other, lambda *_: None, EXACT_NATS)
         if precise
