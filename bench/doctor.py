@@ -6,6 +6,7 @@ usage: python -m bench.doctor [--write]    (--write: the score into docs/doctor.
 import contextlib
 import io
 import json
+import re
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -134,10 +135,13 @@ def _ids(written: str) -> Iterator[tuple[str, str]]:
 
 
 def missing(case: Case, answer: Answer) -> list[str]:
-    """What must be reported and said, and is not; ``a|b`` is met by either."""
-    words = answer.words.lower()
+    """What must be reported and said, and is not; ``a|b`` is met by either, words by the beginning of a word."""
     wanted = [want for want in (*case.want, *case.cant_tell) if not answer.ids & set(want.split("|"))]
-    return wanted + [says for says in case.says if not any(word.lower() in words for word in says.split("|"))]
+    return wanted + [
+        says
+        for says in case.says
+        if not any(re.search(rf"(?<!\w){re.escape(word)}", answer.words, re.IGNORECASE) for word in says.split("|"))
+    ]
 
 
 def judge(case: Case, answer: Answer) -> Verdict:

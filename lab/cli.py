@@ -1,8 +1,6 @@
 """The command line: run, survive, stress, setup, gpu, show, models, check."""
 
-import shlex
 import signal
-from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -14,6 +12,8 @@ from rich.table import Table
 from kvtiers.errors import KvtiersError
 from kvtiers.result import schema
 from kvtiers.result.schema import Result, read_result
+from kvtiers.result.survival import SCHEMA as SURVIVAL
+from kvtiers.result.survival import read_survival
 from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.units import format_bytes
 from lab.cli_options import (
@@ -28,9 +28,11 @@ from lab.cli_options import (
     Server,
     StartTimeout,
     Wiring,
-    chosen,
     fail,
+    refuse_beside_url,
+    vllm_words,
 )
+from lab.engines.admission import admit, chosen, planned
 from lab.engines.install import set_up
 from lab.engines.models import bring
 from lab.engines.presets import PRESETS, choose_preset
@@ -44,17 +46,14 @@ from lab.paths import LATEST
 from lab.readiness import readiness
 from lab.report import outcome
 from lab.report.show import save_chart, show
+from lab.trials.command import show as show_trials
 from lab.trials.command import stress, survive
 from lab.url_run import run_url
 from machine import MachineError
+from machine.gpu import Choice
 from progress import say
 
 INTERRUPTED = 130
-_AS_IT_IS = (
-    "--url measures a server as it is: --preset, --model, --engine-arg, --page-cache, --restart and --dry-run "
-    "do not go with it"
-)
-_OURS = ("--host", "--port", "--model", "--served-model-name", "--kv-transfer-config", "--num-gpu-blocks-override")
 _STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -69,6 +68,7 @@ _out = Console(highlight=False)
 @app.command()
 @options_from(Knobs, "knobs")
 def run(
+    context: typer.Context,
     knobs: Knobs,
     engine: Engine = "auto",
     preset: PresetName = None,
@@ -89,8 +89,7 @@ def run(
     """Run the experiment and write the result file."""
     documents = tuple(document or ())
     if url is not None:
-        if preset or model or engine_arg or dry_run_only or knobs.page_cache or knobs.restart:
-            raise LabError(_AS_IT_IS)
+        refuse_beside_url(context)
         outcome.check_writable(output)
         _report(run_url(url, knobs, server, log, documents), output)
         return
@@ -98,25 +97,21 @@ def run(
         raise LabError("--server and --log go with --url; the lab starts its own server and reads its own logs")
     if knobs.restart and wiring is LMCacheMode.IN_PROCESS:
         raise LabError("--restart needs --wiring mp: LMCache inside the engine finds no file again after a restart")
-    choice = chosen(engine, must_run=not dry_run_only)
-    local = LocalRun(
-        preset=choose_preset(preset, model, choice.engine),
-        knobs=knobs,
-        document_paths=documents,
-        cache_root=cache_dir,
-        port=port,
-        start_timeout_s=start_timeout,
-        lmcache_mode=wiring,
-        known_bad=known_bad,
-        card=choice.card,
-        engine_arguments=_words(engine_arg or ()),
-    )
+    words = vllm_words(engine_arg or ())
+
+    def run_on(choice: Choice) -> LocalRun:
+        brought = choose_preset(preset, model, choice.engine)
+        places = (documents, cache_dir, port, start_timeout)
+        return LocalRun(brought, knobs, *places, wiring, known_bad, choice.card, words)
+
+    local = planned(engine, preset, run_on, must_run=not dry_run_only)
+    admit(local, will_start=not dry_run_only)
     if dry_run_only:
         for launch in dry_run(local):
             _out.print(f"# {launch.name}\n{launch.shell()}\n", markup=False, soft_wrap=True)
         return
     outcome.check_writable(output)
-    set_up(choice.engine)
+    set_up(local.preset.engine)
     _report(run_local(local), output)
 
 
@@ -127,11 +122,10 @@ app.command()(stress)
 @app.command()
 def setup(engine: Engine = "auto", preset: PresetName = None, model: ModelName = None) -> None:
     """Install the engine into its own environment and bring the model. Running it again resumes or does nothing."""
-    choice = chosen(engine)
-    wanted = choose_preset(preset, model, choice.engine)
-    set_up(choice.engine)
+    wanted = choose_preset(preset, model, chosen(engine).engine)
+    set_up(wanted.engine)
     bring(wanted)
-    say(f"the {choice.engine} engine and {wanted.name} are ready")
+    say(f"the {wanted.engine} engine and {wanted.name} are ready")
 
 
 @app.command()
@@ -148,7 +142,11 @@ def gpu() -> None:
 def show_result(file: Annotated[Path, typer.Argument(help="A result file.")] = LATEST) -> None:
     """Print a result file's table and what it says."""
     try:
-        result = read_result(file.read_text(encoding="utf-8"))
+        content = file.read_text(encoding="utf-8")
+        if f'"{SURVIVAL}"' in content:
+            show_trials(read_survival(content), _out)
+            return
+        result = read_result(content)
     except (OSError, UnicodeDecodeError) as error:
         raise LabError(f"cannot read {file}: {error}") from error
     except KvtiersError as error:
@@ -189,18 +187,6 @@ def _report(result: Result, output: Path) -> None:
     say(f"written: {output} and {output.with_suffix('.png').name}")
     if not result.valid:
         raise typer.Exit(1)
-
-
-def _words(arguments: Sequence[str]) -> tuple[str, ...]:
-    """Options as typed: ``--max-num-seqs 4``, or ``--max-num-seqs=4``."""
-    try:
-        words = tuple(word for argument in arguments for word in shlex.split(argument))
-    except ValueError as error:
-        raise LabError(f"--engine-arg {' '.join(arguments)}: {error}") from None
-    for word in words:
-        if word.partition("=")[0].replace("_", "-") in _OURS:
-            raise LabError(f"--engine-arg {word}: that is the lab's own to set, or it could not tell what it measures")
-    return words
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:

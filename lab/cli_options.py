@@ -1,5 +1,8 @@
-"""What several commands share: options, the engine that is chosen, how a command fails."""
+"""What several commands share: options, what is refused of them, how a command fails."""
 
+import re
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -8,10 +11,17 @@ from rich.console import Console
 
 from kvtiers.settings.version_pairs import LMCacheMode
 from lab.errors import LabError
-from machine import MachineError
-from machine.commands import ENGINES
-from machine.gpu import Choice, choose
-from progress import say
+
+# What can be asked of a server that is measured as it is.
+_WITH_URL = {"url", "server", "log", "document", "output", "document_tokens", "chunk_tokens", "repeats", "max_tokens"}
+_WITH_URL |= {"seed"}
+# Options of vLLM's that say where the engine answers, or change the KV, the pool or the connector that is measured.
+_OURS = (
+    *("--host", "--port", "--uds", "--api-key", "--config", "--model", "--served-model-name", "--revision", "--dtype"),
+    *("--block-size", "--num-gpu-blocks-override", "--kv-cache-dtype", "--kv-transfer-config"),
+    *("--kv-offloading-size", "--kv-offloading-backend"),
+    *("--tensor-parallel-size", "-tp", "--pipeline-parallel-size", "-pp", "--data-parallel-size", "-dp"),
+)
 
 
 def _wiring(name: str) -> LMCacheMode:
@@ -41,7 +51,7 @@ EngineArguments = Annotated[
 ]
 Port = Annotated[
     int | None,
-    typer.Option(min=1024, max=65534, help="First of the run's ports on 127.0.0.1. [default: free ones]"),
+    typer.Option(min=1024, max=65535, help="First of the run's ports on 127.0.0.1. [default: free ones]"),
 ]
 StartTimeout = Annotated[float, typer.Option(help="Seconds an engine may take to start.")]
 Server = Annotated[
@@ -52,23 +62,41 @@ Log = Annotated[Path | None, typer.Option(help="LMCache's log: that server's, or
 CacheDirectory = Annotated[Path, typer.Option("--cache-dir", help="On the drive under test.")]
 
 
-def chosen(engine: str, *, must_run: bool = True) -> Choice:
-    """The engine with its card. A dry run also prints what another machine would start.
+def vllm_words(arguments: Sequence[str]) -> tuple[str, ...]:
+    """Options as typed, ``--max-num-seqs 4`` or ``--max-num-seqs=4``, but none that the lab itself sets. vLLM also
+    takes a part of a name, and ``--name.key`` for a key of its JSON.
 
     Raises:
-        LabError, MachineError: there is no such engine, or it can't run here.
+        LabError: naming it.
     """
-    if engine not in ENGINES:
-        raise LabError(f"--engine must be cpu, cuda or auto, got {engine!r}")
     try:
-        choice = choose(engine)
-    except MachineError as reason:
-        if must_run:
-            raise
-        choice = Choice(engine, why=str(reason))
-    if choice.why:
-        say(f"no GPU can be used: {choice.why}")
-    return choice
+        words = tuple(word for argument in arguments for word in shlex.split(argument))
+    except ValueError as error:
+        raise LabError(f"--engine-arg {' '.join(arguments)}: {error}") from None
+    for word in words:
+        name = re.split(r"[=.]", word.replace("_", "-"))[0]
+        if name in _OURS or (len(name) > len("--") and any(our.startswith(name) for our in _OURS if our[1] == "-")):
+            raise LabError(f"--engine-arg {word}: that is the lab's own to set, or it could not tell what it measures")
+    return words
+
+
+def refuse_beside_url(context: typer.Context) -> None:
+    """What a server that is measured as it is would leave unheard is not taken.
+
+    Raises:
+        LabError: naming it.
+    """
+    options = [option for option in context.command.params if option.name not in _WITH_URL]
+    unheard = [option for option in options if _is_typed(context, str(option.name))]
+    names = [option.secondary_opts if context.params[str(option.name)] is False else option.opts for option in unheard]
+    given = [max(spellings, key=len) for spellings in names]
+    if given:
+        raise LabError(f"--url measures a server as it is: {', '.join(given)} can't be had with it")
+
+
+def _is_typed(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def fail(message: str, code: int) -> NoReturn:

@@ -52,24 +52,36 @@ class Pool:
         return max(document_tokens, math.ceil(self.tokens / FLOODS) + 1)
 
 
-def pool_for(knobs: Knobs, block_tokens: int, kv_bytes_per_token: float) -> Pool:
-    """The pool nearest below the wish, checked against the documents.
+def pool_for(knobs: Knobs, block_tokens: int, kv_bytes_per_token: float, *, seeded: bool = True) -> Pool:
+    """The pool nearest below the wish, checked against the ``seeded`` document, or where there is none, since texts are
+    asked for, against the shortest that could be measured.
 
     Raises:
         LabError: naming the limit that a knob breaks.
     """
     pool = Pool(knobs.pool_tokens // block_tokens + 1, block_tokens, kv_bytes_per_token)
-    document, chunk = knobs.document_tokens, knobs.chunk_tokens
+    chunk = knobs.chunk_tokens
     if chunk % block_tokens:
         raise LabError(f"--chunk-size {chunk} is not a multiple of the engine's block of {block_tokens} tokens")
-    check_document(document, chunk)
-    room = pool.tokens - knobs.max_tokens
+    least = -(-(chunk + 1 + knobs.max_tokens) // block_tokens) * block_tokens
+    if pool.tokens < least:
+        raise LabError(
+            f"a document longer than a chunk of {chunk} tokens and {knobs.max_tokens} generated ones do not fit the "
+            f"pool of {max(0, pool.tokens)} tokens: raise --pool-tokens to at least {least}"
+        )
+    if seeded:
+        _check_seeded(knobs, pool)
+    return pool
+
+
+def _check_seeded(knobs: Knobs, pool: Pool) -> None:
+    document, room = knobs.document_tokens, pool.tokens - knobs.max_tokens
+    check_document(document, knobs.chunk_tokens)
     if document > room:
         raise LabError(
             f"a document of {document} tokens and {knobs.max_tokens} generated ones do not fit the pool of "
             f"{pool.tokens} tokens: at most {room}, or raise --pool-tokens"
         )
-    return pool
 
 
 def check_document(tokens: int, chunk_tokens: int) -> None:

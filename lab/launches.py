@@ -15,7 +15,7 @@ from kvtiers.units import GIB, format_bytes
 from lab.engines.card import CardShare, card_share
 from lab.engines.launch import Connection, Launch, Storage, engine_launch, in_process, mp_mode, server_launch, transfer
 from lab.engines.models import preset_config, weight_bytes
-from lab.engines.ports import FIRST_PORT, reserved_ports
+from lab.engines.ports import FIRST_PORT, ports_from, reserved_ports
 from lab.engines.presets import Preset
 from lab.engines.process import MILESTONES, Process, wait_until_healthy
 from lab.engines.shared_memory import shared_memory
@@ -114,15 +114,14 @@ def staged(wanted: LocalRun, pool: Pool, ports: int) -> Iterator[Staged]:
 def dry_run(wanted: LocalRun) -> list[Launch]:
     """Exactly what would be started, with a stand-in for the run's own directory. Starts and makes nothing."""
     directories = Directories(_STAND_IN / "chunks", _STAND_IN / "sockets")
-    first = wanted.port or FIRST_PORT
-    ports = range(first, first + wanted.ports)
+    ports = ports_from(wanted.port or FIRST_PORT, wanted.ports)
     return launches(wanted, pool_of(wanted), directories, ports, direct_io=not wanted.knobs.page_cache)
 
 
 def pool_of(wanted: LocalRun) -> Pool:
     """The pool of a run whose model may not be there yet."""
     kv_bytes = wanted.preset.kv_bytes_per_token or kv_spec(preset_config(wanted.preset)).bytes_per_token
-    return pool_for(wanted.knobs, wanted.preset.block_tokens, kv_bytes)
+    return pool_for(wanted.knobs, wanted.preset.block_tokens, kv_bytes, seeded=not wanted.document_paths)
 
 
 def storage_for(wanted: LocalRun, pool: Pool, chunks: Path, *, direct_io: bool) -> Storage:

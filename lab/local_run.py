@@ -51,7 +51,8 @@ def run_local(wanted: LocalRun) -> Result:
     directory = bring(preset)
     wanted, config = replace(wanted, model_directory=directory), preset_config(preset, directory)
     spec = kv_spec(config)
-    pool = pool_for(wanted.knobs, preset.block_tokens, spec.bytes_per_token)
+    seeded = not wanted.document_paths
+    pool = pool_for(wanted.knobs, preset.block_tokens, spec.bytes_per_token, seeded=seeded)
     experiment = _experiment(wanted, pool, config)
     outcome = Outcome()
     with staged(wanted, pool, wanted.ports) as place:

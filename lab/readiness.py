@@ -2,11 +2,11 @@
 
 import platform
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kvtiers.units import GIB, format_bytes
+from lab.engines.admission import fitting
 from lab.engines.presets import DEFAULT_PRESET, PRESETS, Preset
 from lab.knobs import Knobs
 from lab.launches import (
@@ -43,8 +43,7 @@ class Line:
 
 def readiness() -> list[Line]:
     """What stands in the way of a run on the best engine that this machine has, and what that run would take."""
-    choice = choose("auto")
-    run = LocalRun(PRESETS[DEFAULT_PRESET[choice.engine]], Knobs(), card=choice.card)
+    choice, run = fitting(choose("auto"), _default_run)
     return [
         _gpu(choice),
         Line("engine", choice.engine),
@@ -55,8 +54,12 @@ def readiness() -> list[Line]:
         _memory(run),
         _card(run),
         _well("set up", space.complaint("lab", choice.engine), _left_to_bring(run.preset)),
-        *_drive(run),
+        _drive(run),
     ]
+
+
+def _default_run(choice: Choice) -> LocalRun:
+    return LocalRun(PRESETS[DEFAULT_PRESET[choice.engine]], Knobs(), card=choice.card)
 
 
 def _well(what: str, complaint: str, otherwise: str) -> Line:
@@ -128,11 +131,11 @@ def _left_to_bring(preset: Preset) -> str:
     return f"{size}; {model}"
 
 
-def _drive(run: LocalRun) -> Iterator[Line]:
+def _drive(run: LocalRun) -> Line:
     place = next(path for path in (DEFAULT_CACHE_ROOT, *DEFAULT_CACHE_ROOT.parents) if path.is_dir())
     free, needed = shutil.disk_usage(place).free, bytes_stored(run, pool_of(run))
-    said = f"{mount_of(place).file_system}, {format_bytes(free)} free; a run writes about {format_bytes(needed)} of KV"
-    yield Line("drive", said, free < needed)
     with run_directory(place) as directory:
         direct = supports_direct_io(directory)
-    yield Line("direct IO", "works" if direct else "does not work here: files are pushed out of the page cache instead")
+    said = f"{mount_of(place).file_system}, {format_bytes(free)} free; a run writes about {format_bytes(needed)} of KV"
+    io = "direct IO works" if direct else "direct IO does not work: files are pushed out of the page cache instead"
+    return Line("drive", f"{said}; {io}", free < needed)

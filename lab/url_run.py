@@ -3,6 +3,7 @@
 import platform
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,24 +37,27 @@ def run_url(url: str, knobs: Knobs, server: str | None, log: Path | None, texts:
     Raises:
         LabError: no vLLM server there, no such log, or a pool too large to flood.
     """
-    check_document(knobs.document_tokens, knobs.chunk_tokens)
     if log and not log.is_file():
         raise LabError(f"no log file {log}")
-    model = served_model(url)
     outcome = Outcome()
     with ExitStack() as stack:
-        client = stack.enter_context(closing(Client(url, model)))
+        client = stack.enter_context(closing(Client(url, served_model(url))))
+        cache = None
+        if server:
+            cache = stack.enter_context(closing(CacheServer(server, CacheServerLog(log) if log else None)))
+            knobs = replace(knobs, chunk_tokens=cache.chunk_tokens)
         pool_tokens, block_tokens = pool_size(client)
         source = TokenSource(ids_of_words(client), knobs.seed)
-        documents = [source.document("seeded", knobs.document_tokens)]
         if texts:
             documents = read_documents(texts, client.tokenize, knobs.chunk_tokens, pool_tokens - knobs.max_tokens)
+        else:
+            check_document(knobs.document_tokens, knobs.chunk_tokens)
+            documents = [source.document("seeded", knobs.document_tokens)]
         longest = max(len(document.token_ids) for document in documents)
         experiment = Experiment(tuple(documents), source, longest, _floods(pool_tokens, longest), knobs)
         target = Target(Arm.LMCACHE, client, lambda: None, (None,))  # without LMCache's server no tier can be told
-        if server:
-            cache = CacheServer(server, CacheServerLog(log) if log else None)
-            target.tiers, target.cache_server = (Tier.CPU, Tier.SSD), stack.enter_context(closing(cache))
+        if cache:
+            target.tiers, target.cache_server = (Tier.CPU, Tier.SSD), cache
         elif log:
             target.log = EngineLog(log, knobs.chunk_tokens)
         collect(experiment, [target], outcome)
@@ -63,7 +67,7 @@ def run_url(url: str, knobs: Knobs, server: str | None, log: Path | None, texts:
         lmcache_mode=LMCacheMode.MP if server else LMCacheMode.IN_PROCESS if log else None,
         versions=Versions("", "", "", platform.python_version(), kvtiers.__version__),
         host=describe(Path.cwd(), choose("auto").card),
-        model=Model(model, None, None),
+        model=Model(client.model, None, None),
         settings=Settings(pool_tokens, block_tokens, **_UNTOLD, **asked_for(experiment)),
     )
 

@@ -14,7 +14,11 @@ from machine.limits import available_memory_bytes, memory_limit_bytes
 LEAST_DRIVER = 580
 # vLLM 0.32.0's wheel holds code for these; each also runs on later cards of the same major number.
 CAPABILITIES = ((7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0))
+# What an engine takes of a card beside weights and KV: a CUDA context, activations and logits of 2,048 tokens, CUDA
+# graphs. Estimated, not measured.
+LEAST_FREE_BYTES = 2 * 1024**3
 _FIELDS = "index,uuid,name,driver_version,compute_cap,memory.total,memory.free"
+_NOT_TOLD = "[Insufficient Permissions]"
 # In WSL2 the program lies outside PATH.
 _PLACES = ("nvidia-smi", "/usr/lib/wsl/lib/nvidia-smi")
 _PATIENCE_S = 30.0
@@ -47,13 +51,16 @@ class Card:
         return f"{self.name}, {memory}"
 
     def unfit(self) -> str:
-        """Why vLLM's wheel can't run on it; empty text where it can."""
+        """Why vLLM can't run on it; empty text where it can."""
         if not self.driver.split(".")[0].isdigit() or int(self.driver.split(".")[0]) < LEAST_DRIVER:
             return f"driver {self.driver} is too old for CUDA 13: install {LEAST_DRIVER} or newer"
         major, minor = self.capability
         if not any(major == with_code and minor >= least for with_code, least in CAPABILITIES):
             known = ", ".join(f"{major}.{minor}" for major, minor in CAPABILITIES)
             return f"its compute capability is {major}.{minor}, and vLLM's wheel has code for {known}"
+        if self.free_bytes < LEAST_FREE_BYTES:
+            free, least = self.free_bytes // _MIB, LEAST_FREE_BYTES // _MIB
+            return f"{free} MiB of it are free, and an engine takes {least} beside its model: end other programs on it"
         return ""
 
 
@@ -84,7 +91,7 @@ def choose(wanted: str) -> Choice:
 
 
 def find_card() -> Card:
-    """Of the cards that CUDA_VISIBLE_DEVICES leaves and vLLM's wheel runs on, the one with the most memory free.
+    """Of the cards that CUDA_VISIBLE_DEVICES leaves and vLLM can run on, the one with the most memory free.
 
     Raises:
         MachineError: there is none; the message says why.
@@ -155,6 +162,7 @@ def _answer() -> str:
 
 def _card(line: str) -> Card:
     fields = [field.strip() for field in line.split(",")]
+    name = fields[2] if len(fields) > 2 else line.strip()
     try:
         index, uuid, name, driver, capability, total, free = fields
         major, minor = capability.split(".")
@@ -163,4 +171,9 @@ def _card(line: str) -> Card:
         free_bytes = (available_memory_bytes() or 0) if unified else int(free) * _MIB
         return Card(int(index), uuid, name, driver, (int(major), int(minor)), total_bytes, free_bytes, unified)
     except ValueError:
+        if _NOT_TOLD in line:  # as of a card that is split, while a program uses a part of it
+            raise MachineError(
+                f"nvidia-smi does not tell the free memory of {name}: is MIG on? The lab takes whole cards: name "
+                "another with CUDA_VISIBLE_DEVICES, or let who may switch MIG off"
+            ) from None
         raise MachineError(f"nvidia-smi gave a line that can't be read: {line.strip()[:200]!r}") from None

@@ -50,6 +50,12 @@ def _has_libnuma() -> bool:
     return True
 
 
+def _has_compiler() -> bool:
+    """As Triton looks for one."""
+    named = os.environ.get("CC")
+    return any(map(shutil.which, ("gcc", "clang") if named is None else (named,)))
+
+
 def _has_headers() -> bool:
     return (Path(sysconfig.get_path("include")) / "Python.h").is_file()
 
@@ -78,6 +84,7 @@ def _has_webkit() -> bool:
 _SEEN = {
     "environments": _can_make_environments,
     "libnuma": _has_libnuma,
+    "compiler": _has_compiler,
     "headers": _has_headers,
     "chinese_fonts": _has_chinese_fonts,
     "webkit": _has_webkit,

@@ -364,6 +364,14 @@ def _(LANGUAGE, pasted_log, say):
         kind = words(f"log.kind.{request.kind}", LANGUAGE, {})
         return "| " + " | ".join(map(str, (escape(request.id), *tokens, kind))) + " |"
 
+    def gaps():
+        """What the verdict would like to rest on and the log does not show, and what was not read of it."""
+        unseen = " · ".join(words(f"log.unseen.{name}", LANGUAGE, {}) for name in diagnosis.unseen)
+        yield from [words("log.head.unseen", LANGUAGE, {}) + say(": ", "：") + unseen] if unseen else []
+        log = diagnosis.log
+        yield from [words("log.head.skipped", LANGUAGE, {"count": log.not_read})] if log.not_read else []
+        yield from [words("log.head.cut_off", LANGUAGE, {})] if log.cut_off else []
+
     asked = [request_row(request) for request in list(diagnosis.log.finished)[-20:]]
     _head = say(
         "| request | total | C | H | L | retrieved | what it was |",
@@ -371,7 +379,8 @@ def _(LANGUAGE, pasted_log, say):
     )
     _table = mo.md("\n".join([_head, "|:---" + "|---:" * 5 + "|:---|", *asked]))
     requests = _table.style({"overflow-x": "auto", "white-space": "nowrap"})
-    mo.vstack([*map(said, diagnosis.problems or (diagnosis.conclusion,)), *([requests] if asked else [])])
+    conclusions = diagnosis.problems or (diagnosis.conclusion,)
+    mo.vstack([*map(said, conclusions), *map(mo.md, gaps()), *([requests] if asked else [])])
     return (diagnosis,)
 
 

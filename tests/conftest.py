@@ -5,6 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("no clock", deadline=None)  # two files at a time: a slow moment is no fault
+settings.load_profile("no clock")
 
 ENGINE, BROWSER = "tests/engine/", "tests/browser/"
 LONGEST = f"{ENGINE}test_experiment.py"

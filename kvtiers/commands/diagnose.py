@@ -8,7 +8,7 @@ from typing import Any
 
 from kvtiers.commands.arguments import language_argument, stdin_once
 from kvtiers.errors import KvtiersError
-from kvtiers.logs.diagnosis import Diagnosis, conclude
+from kvtiers.logs.diagnosis import Diagnosis, conclude, with_their_servers
 from kvtiers.logs.read import read_log, read_log_file
 from kvtiers.logs.requests import Request
 from kvtiers.logs.state import Log
@@ -31,23 +31,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
-    """The output, and 1 where a log shows a problem, 2 where one is another system's."""
+    """The output, and 1 where a log shows a problem, 2 where one is another system's or cannot be read."""
     if options.requests < 0:
         raise KvtiersError(f"--requests must be 0 or more, got {options.requests}")
     stdin_once(options.logs)
-    outputs, status = [], 0
+    diagnoses, refusals = [], []
     for name in options.logs:
-        piped = name == "-"
-        keep = options.requests
-        diagnosis = conclude(
-            read_log(sys.stdin.buffer, "standard input", keep) if piped else read_log_file(Path(name), keep)
-        )
-        status = max(status, diagnosis.exit_status)
+        try:
+            diagnoses.append(conclude(_read(name, options.requests)))
+        except KvtiersError as error:
+            refusals.append(str(error))
+    if not diagnoses:
+        raise KvtiersError("; ".join(refusals))
+    for refusal in refusals:
+        print(f"kvtiers diagnose: {refusal}", file=sys.stderr)
+    outputs = []
+    for diagnosis in with_their_servers(diagnoses):
         said = to_json(diagnosis, options.language)
         outputs.append(
             json.dumps(said, ensure_ascii=False) if options.json else _text(diagnosis, said, options.language)
         )
-    return ("\n" if options.json else "\n\n").join(outputs), status
+    status = max(diagnosis.exit_status for diagnosis in diagnoses)
+    return ("\n" if options.json else "\n\n").join(outputs), 2 if refusals else status
+
+
+def _read(name: str, keep: int) -> Log:
+    return read_log(sys.stdin.buffer, "standard input", keep) if name == "-" else read_log_file(Path(name), keep)
 
 
 def to_json(diagnosis: Diagnosis, language: str = "en") -> dict[str, Any]:

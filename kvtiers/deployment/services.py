@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kvtiers.settings.mp import server_command
-from kvtiers.settings.wiring import Plan, Wiring, engine_command, engine_environment, mp_mode
+from kvtiers.settings.wiring import Plan, engine_command, engine_environment, has_own_redis, mp_mode
 
 API_PORT = 8000
 MEASURED_LMCACHE = "0.5.6"
@@ -42,7 +42,7 @@ def services_of(plan: Plan, lmcache: str = "", api_host: str = LOOPBACK) -> list
     """Store and server where the plan has them, and the engine, whose API listens on ``api_host``."""
     version = lmcache or MEASURED_LMCACHE
     services = list[Service]()
-    if plan.wiring is Wiring.MP_REDIS:
+    if has_own_redis(plan):
         bound = ("--maxmemory", f"{plan.disk_gib:g}gb", "--maxmemory-policy", "allkeys-lru", "--save", "")
         store = ("valkey-server", "--bind", LOOPBACK, *bound)
         services.append(Service(Role.STORE, "valkey/valkey:8", store, {}, gib=plan.disk_gib))

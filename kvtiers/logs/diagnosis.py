@@ -1,6 +1,6 @@
 """From what a log said to what is wrong: problems, most telling first, or what went well."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
@@ -13,8 +13,8 @@ from kvtiers.logs.state import Log
 from kvtiers.words import LANGUAGES
 
 _LITTLE = 1.5
-_FEW = 0.05
-_ENOUGH_REQUESTS = 20
+_FEW = 0.1
+_ENOUGH_ASKED = 5
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,18 @@ def conclude(log: Log) -> Diagnosis:
     system = _other_system(log)
     if system:
         return Diagnosis(log, Conclusion("not_ours", {**OTHERS[system]}), ())
-    problems = (*failures(log), *misses(log))
+    failed = tuple(failures(log))
+    # Why they missed "can't be told" only where nothing failed.
+    problems = (*failed, *(one for one in misses(log) if not (failed and one.id == "same_length_missed")))
     return Diagnosis(log, problems[0] if problems else _quiet(log), problems)
+
+
+def with_their_servers(diagnoses: list[Diagnosis]) -> list[Diagnosis]:
+    """An engine in MP mode need not ask for its LMCache server's log where that was given with it."""
+    if not any(each.log.start.server or each.log.start.mp for each in diagnoses):
+        return diagnoses
+    given = Conclusion("see_the_server")
+    return [replace(each, conclusion=given) if each.conclusion.id == "ask_the_server" else each for each in diagnoses]
 
 
 def _other_system(log: Log) -> str:
@@ -83,10 +93,14 @@ def _quiet(log: Log) -> Conclusion:
 
 def _good(log: Log) -> Conclusion:
     start = log.start
+    if log.not_read > start.requests + start.tokens["mp_lookups"] + start.tokens["mp_stores"]:
+        return Conclusion("not_read", {"lines": log.not_read})
     if start.tokens["loaded"] + start.tokens["mp_loaded"]:
         return _loaded(log)
     if start.kinds[Kind.ENGINE_HIT]:
         return Conclusion("engine_only", {"requests": start.kinds[Kind.ENGINE_HIT], "held": start.tokens["computed"]})
+    if start.tokens["mp_keys_found"]:
+        return Conclusion("found_not_loaded", {"lookups": start.tokens["mp_lookups"]})
     asked = start.requests - start.kinds[Kind.UNPROVEN] + start.tokens["mp_lookups"]
     if asked or start.mp:
         return Conclusion("no_reuse" if asked > 1 else "one_request", {"requests": asked})
@@ -97,10 +111,11 @@ def _loaded(log: Log) -> Conclusion:
     start, tokens = log.start, log.start.tokens
     loaded = tokens["loaded"] + tokens["mp_loaded"]
     lacked = tokens["total"] - tokens["computed"] + tokens["mp_loaded"] + tokens["mp_stored"]
-    # MP mode's engine does not say how long a request was.
-    share = min(loaded / lacked, 1.0) if lacked > 0 else 1.0
+    # MP mode's engine does not say how long a request was, and its server not what was computed and not stored.
+    found = tokens["mp_keys_found"] / tokens["mp_keys_asked"] if tokens["mp_keys_asked"] else 1.0
+    share = min(loaded / lacked if lacked > 0 else 1.0, found, 1.0)
     values: dict[str, Any] = {"requests": start.tier_hits, "tokens": loaded, "share": share, "asked": start.requests}
-    if share < _FEW and start.requests + tokens["mp_stores"] >= _ENOUGH_REQUESTS:
+    if share < _FEW and start.requests + tokens["mp_stores"] + tokens["mp_lookups"] >= _ENOUGH_ASKED:
         return Conclusion("few_hits", values)
     gain = _typical_gain(log)
     if gain is None or log.ceiling is None or not start.tier_hits:
@@ -110,13 +125,15 @@ def _loaded(log: Log) -> Conclusion:
 
 def _without_requests(log: Log) -> Conclusion:
     metrics, external = log.metrics, log.start.external_hit_rate
-    if metrics.series and not (metrics.ever_read or metrics.asked_tokens):
-        return Conclusion("counters_idle")
-    if metrics.series:
-        share = metrics.hit_tokens / metrics.asked_tokens if metrics.asked_tokens else 0.0
+    if metrics.asked_tokens and (metrics.hit_tokens or not metrics.ever_read):
+        share = metrics.hit_tokens / metrics.asked_tokens
         return Conclusion("counters", {"hit": metrics.hit_tokens, "asked": metrics.asked_tokens, "share": share})
     if external is not None:
         return Conclusion("rates_only", {"external": external})
+    if metrics.ever_read:
+        return Conclusion("counters_read", {"amount": metrics.ever_read})
+    if metrics.series:
+        return Conclusion("counters_idle")
     return Conclusion("ask_the_server" if log.start.connector.startswith("LMCacheMP") else "no_requests")
 
 

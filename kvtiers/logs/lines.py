@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from kvtiers.logs.requests import Request
 
 # Raw, or as JSON, Python, syslog and terminals write the escape character.
+_ESCAPES = ("\x1b", "\\u001", "\\x1", "\\033", "#033", "^[")
 _ANSI = re.compile(r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033|#033|\^\[)\[[0-9;]*m")
 # Before 0.3.7 there was no "computed" field; need to load could then be negative, a block held more than was hit.
 LOOKUP = re.compile(
@@ -57,7 +58,7 @@ class Moved(NamedTuple):
 
 def strip_ansi(line: str) -> str:
     """Without colours."""
-    return _ANSI.sub("", line)
+    return _ANSI.sub("", line) if any(escape in line for escape in _ESCAPES) else line
 
 
 def parse_lookup(line: str) -> Request | None:

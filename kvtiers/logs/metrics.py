@@ -8,6 +8,7 @@ from kvtiers.tables import read_table
 _COUNTERS = read_table("logs/counters.toml")
 _PAIR = re.compile(r"([\w:]+)(?::\([^)]*\))?=(\d+(?:\.\d+)?)")
 _SERIES = 20_000
+_MANY_BYTES = 1e8
 
 
 @dataclass
@@ -46,14 +47,21 @@ class Metrics:
         return max(dumped, 0.0 if label else self.logged.get(name, 0.0))
 
     @property
-    def written(self) -> tuple[float, str]:
-        """The most that one counter says went down, and its unit."""
-        return max((self.count(one["name"], one.get("label", "")), one["unit"]) for one in _COUNTERS["written"])
+    def written(self) -> str:
+        """The most that one counter says went down, with its unit; empty where nothing did."""
+        return self._most("written")
 
     @property
-    def ever_read(self) -> bool:
-        """Has anything come back since the server's start?"""
-        return any(self.count(one["name"], one.get("label", ""), ever=True) for one in _COUNTERS["read"])
+    def ever_read(self) -> str:
+        """The same of what came back since the server's start."""
+        return self._most("read", ever=True)
+
+    def _most(self, way: str, ever: bool = False) -> str:
+        counters = _COUNTERS[way]
+        count, unit = max((self.count(one["name"], one.get("label", ""), ever), one["unit"]) for one in counters)
+        if unit == "bytes" and count >= _MANY_BYTES:
+            count, unit = count / 1e9, "GB"
+        return f"{count:,.{unit == 'GB':d}f} {unit}" if count else ""
 
     @property
     def asked_tokens(self) -> float:

@@ -12,17 +12,22 @@ from kvtiers.logs.blocks import blocks_of
 from kvtiers.logs.lines import Moved
 from kvtiers.logs.scan import Event, events_of
 from kvtiers.logs.state import Log
-from kvtiers.logs.warnings import Trouble
+from kvtiers.logs.warnings import OF_THE_STREAM, WARNINGS, Trouble
 
 # Events that say one thing of the latest start: fields of it, and sets to which they add.
 _OF_A_START = ("ready", "stopping", "no_config_file", "settings", "disk_path", "pool_tokens", "architecture")
 _ADDED_TO_A_START = ("backends", "none_hashes")
-_SAID_AT_A_STOP = ("engine_dead", "python_died", "proc_died", "answered_500")
+_SAID_AT_A_STOP = ("engine_dead", "python_died", "proc_died", "answered_500", "exited", "process_raised")
 # What processes say on their way out, of themselves and of each other.
 _OF_A_STOP = re.compile(
     r"output_handler failed|terminat|cancel|clos(?:e|ing)|shut|stopp|unregister|SIG(?:TERM|INT)",
     re.IGNORECASE,
 )
+# … but what became of KV then is no matter of course.
+_OF_KV = re.compile(r"\bkv\b|chunk|\bkeys?\b|flush|written|stored?\b|\blost\b|\bl[12]\b", re.IGNORECASE)
+_OF_A_SERVER = {name for name in WARNINGS if name.startswith("mp_")} - {
+    *("mp_degraded", "mp_lookup_timeout", "mp_bypass", "mp_store_dropped")  # its engine says these
+}
 _ROLES = ("APIServer", "EngineCore")  # of each a server has one
 
 
@@ -68,7 +73,7 @@ class LogReader:
         self.events = 0
         self._latest: dict[str, str] = {}
         self._seen: dict[str, set[str]] = {}
-        self._process = self._role = ""  # whose line it is, where it says so
+        self._process = self._role = self._container = ""  # whose line it is, where it says so
         own = {name.removeprefix("_on_"): getattr(self, name) for name in dir(self) if name.startswith("_on_")}
         self._take = own | {
             **{name: partial(self._note, name) for name in _OF_A_START},
@@ -84,14 +89,14 @@ class LogReader:
         take = self._take
         for name, *values in events:
             if name == "process":
-                container, self._role, pid = values
-                self._process = f"{container} {self._role} {pid}".strip()
+                self._container, self._role, pid = values
+                self._process = f"{self._container} {self._role} {pid}".strip()
                 continue
-            self.events += 1
+            self.events += name != "installed"  # packages alone are no server's log
             take[name](*values)
             if self._process:
                 self._note_process(self._process, self._role)
-                self._process = self._role = ""
+                self._process = self._role = self._container = ""
 
     def _note(self, field: str, value: Any = True) -> None:
         setattr(self.log.start, field, value)
@@ -107,6 +112,12 @@ class LogReader:
                 self.log.mixed.update((latest, process))
             seen.add(process)
             self._latest[role] = process
+
+    def _note_containers(self) -> None:
+        """Engines of several: what one stored the other need not find, and its failures are its own."""
+        containers = {start.container for start in self.log.starts if start.known and start.container}
+        if len(containers) > 1:
+            self.log.mixed.update(containers)
 
     def _on_lookup_not_read(self) -> None:
         self.log.not_read += 1
@@ -135,9 +146,11 @@ class LogReader:
     def _on_mp_stored(self, tokens: int) -> None:
         """MP mode's server: tokens, no request."""
         self.log.add(mp_stored=tokens, mp_stores=1)
+        self.log.start.stores_since_load += 1
 
     def _on_mp_loaded(self, tokens: int, seconds: float) -> None:
-        self.log.add(mp_loaded=tokens)
+        self.log.add(mp_loaded=tokens, mp_loads=1)
+        self.log.start.stores_since_load = 0
         if seconds > 0:
             self.log.load_rates.append(tokens / seconds)
 
@@ -157,8 +170,11 @@ class LogReader:
 
     def _on_mp_server(self) -> None:
         """An LMCache server starts; in its own log that is the start to judge."""
-        if not any(start.known for start in self.log.starts):
-            self.log.begin()
+        log, start = self.log, self.log.start
+        alone = not any(start.known for start in log.starts)
+        if alone and (start.served or start.errors or not log.start_count):
+            log.begin(self._container)
+        log.start.server = True
 
     def _on_mp_healthy(self, at_s: float) -> None:
         log = self.log
@@ -169,12 +185,16 @@ class LogReader:
 
     def _on_warning(self, trouble: Trouble, at_s: float) -> None:
         log, start = self.log, self.log.start
-        of_a_stop = trouble.id in _SAID_AT_A_STOP if trouble.known else _OF_A_STOP.search(trouble.said)
-        if start.stopping and of_a_stop:
+        if trouble.id == OF_THE_STREAM:
+            log.forget_levels_of_a_stream()
+        if trouble.id == OF_THE_STREAM or (log.levels_of_a_stream and trouble.by_field):
+            return
+        if start.stopping and _of_a_stop(trouble):
             return
         if trouble.id == "mp_degraded" and log.server_lost_at_s is None:
             log.server_lost_at_s = at_s
         log.reaped |= trouble.id.startswith("mp_reaped")
+        start.server |= not start.known and trouble.id in _OF_A_SERVER
         log.warn(trouble)
         request = log.pending(trouble.request) if trouble.request else None
         if request:
@@ -187,8 +207,9 @@ class LogReader:
             self.log.start.warnings["traceback"] += 1
 
     def _on_banner(self, vllm: str) -> None:
-        self.log.begin()
+        self.log.begin(self._container)
         self.log.start.vllm, self.log.start.banner = vllm, True
+        self._note_containers()
 
     def _on_engine(self, vllm: str, device: str, prefix_caching: str) -> None:
         """A core of the engine; several belong to one start where it has data-parallel ranks."""
@@ -197,9 +218,10 @@ class LogReader:
             self.log.mixed.update((f"vLLM {start.vllm}", f"vLLM {vllm}"))
         goes_on = start.known and not (start.stopping or start.served or self.log.waiting) and start.vllm in ("", vllm)
         if self._role in start.engines or not goes_on:
-            self.log.begin()
+            self.log.begin(self._container)
             start = self.log.start
         start.engines.add(self._role)
+        self._note_containers()
         start.vllm, start.device, start.prefix_caching = vllm, device or start.device, prefix_caching != "False"
 
     def _on_versions(self, lmcache: str, vllm: str) -> None:
@@ -221,3 +243,10 @@ class LogReader:
 
     def _on_other_system(self, system: str) -> None:
         self.log.other_systems[system] += 1
+
+
+def _of_a_stop(trouble: Trouble) -> bool:
+    """Is it said of any server that is stopped on purpose?"""
+    if trouble.known:
+        return trouble.id in _SAID_AT_A_STOP
+    return bool(_OF_A_STOP.search(trouble.said)) and not _OF_KV.search(trouble.said)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from kvtiers.logs.lines import LOOKUP, RESUMED, RETRIEVED, STORED, moved_of, request_of, settings_of, time_of
-from kvtiers.logs.warnings import read_warning
+from kvtiers.logs.warnings import FOUND_BY, read_warning
 from kvtiers.tables import read_table
 
 Event = tuple[Any, ...]
@@ -21,30 +21,42 @@ Match = re.Match[str]
 OTHERS = read_table("logs/others.toml")
 """Systems whose logs are not judged here: what only their lines say, their connectors, a hint."""
 _TROUBLE = (
-    *("ERROR", "LMCache WARNING", "KV load failure", "Error", "Exception"),
-    *("Traceback (most recent call last)", "assert self.lmcache_engine", "_madvise_populate_write"),
-    *("Fatal Python error", "terminate called after", "core dumped", "Killed", "exited with code 137"),
-    *("triggering eviction", '" 500 Internal Server Error'),
+    *("ERROR", "CRITICAL", "FATAL", "LMCache WARNING", "KV load failure", "Error", "Exception", "error: "),
+    *("Traceback (most recent call last)", ".exc.", "SystemExit: "),
+    *("=error", "=fatal", "=critical", "=panic"),  # logfmt
+    *(".cpp:", ".cc:", ".go:"),  # glog, which gives its level as a letter
+    *FOUND_BY,
 )
 # Logs in JSON name the level in a field of its own.
-_LEVEL_FIELDS = ('"level', '"severity"', '"lvl"')
-_TROUBLE_IN_JSON = ('"error"', '"warning"', '"warn"', '"WARNING"', '"WARN"', '"critical"', '"fatal"')
-_PROCESS = re.compile(
-    r"(?:(?P<container>[\w./-]+)\s+\| ?|\[pod/(?P<pod>[^\]]+)\] )?"
-    r".{0,80}?\((?P<role>\w+)[^()]{0,20} pid=(?P<pid>\d+)[^()]{0,40}\)"
+_LEVEL_FIELDS = ('"level', 'level"', '"severity', '"lvl"', '"status"')
+_TROUBLE_IN_JSON = (
+    *('"error"', '"err"', '"warning"', '"warn"', '"WARNING"', '"WARN"', '"critical"', '"crit"', '"fatal"', '"panic"'),
+    *('"level":50', '"level":60', '"level": 50', '"level": 60'),
 )
-_CONTAINER = re.compile(r"(?P<container>[\w./-]+)\s+\| ?|\[pod/(?P<pod>[^\]]+)\] ")
+_LOST_ENDS = (
+    ("},", re.compile(r'(?<=\}),\s*(?=\{\s*")')),
+    (
+        "\\n",
+        re.compile(r"\\n(?=(?:(?:\x1b|\\u001b)\[[\d;]*m)*(?:\(\w+ pid=|\[\d{4}-\d\d-\d\d |(?:INFO|WARNING|ERROR) ))"),
+    ),
+)
+_WHOSE = (
+    r"(?:(?P<container>[\w./-]+)\s+\| ?|\[pod/(?P<pod>[^\]]+)\] "
+    r"|[A-Z][a-z]{2} +\d+ [\d:]+ \S+ (?P<unit>[\w.@-]+)\[\d+\]: )"
+)
+_PROCESS = re.compile(_WHOSE + r"?.{0,80}?\((?P<role>\w+)[^()]{0,20} pid=(?P<pid>\d+)[^()]{0,40}\)")
+_CONTAINER = re.compile(_WHOSE)
 
 
 def events_of(block: bytes) -> list[Event]:
     """What the lines of ``block`` say, in order, without a look at each line."""
-    text = block.decode("latin-1")
+    text = _with_line_ends(block.decode("latin-1"))
     said: dict[int, Event] = {}
     for words, forms in _FORMS.items():
         for start, end in _lines_with(text, words):
             for pattern, read in () if start in said else forms:
                 # Lines are matched by themselves: ^ and $ are their ends.
-                match = pattern.search(_utf8(text[start:end].rstrip("\r")))
+                match = pattern.search(_utf8(text[start:end]))
                 if match:
                     said[start] = read(match)
                     break
@@ -55,13 +67,26 @@ def events_of(block: bytes) -> list[Event]:
                 event = _trouble(text[start:end])
                 if event:
                     said[start] = event
-    events: list[Event] = []
+    joined = text.count("Reqid: ") - sum(event[0] == "lookup" for event in said.values())
+    if joined:  # several on a line: whoever joined the lines lost them
+        joined = text.count("Reqid: ") - sum(1 for _ in _lines_with(text, "Reqid: "))
+    events: list[Event] = [("lookup_not_read",)] * joined
     for start in sorted(said):
         process = _process(text[start : start + 200])
         if process:
             events.append(process)
         events.append(said[start])
     return events
+
+
+def _with_line_ends(text: str) -> str:
+    """The log's own lines, where a terminal, a JSON array or an escape stands for their ends."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    for words, pattern in _LOST_ENDS:
+        if words in text:
+            text = pattern.sub("\n", text)
+    return text
 
 
 def _lines_with(text: str, words: str) -> Iterator[tuple[int, int]]:
@@ -74,13 +99,14 @@ def _lines_with(text: str, words: str) -> Iterator[tuple[int, int]]:
 
 
 def _process(line: str) -> Event | None:
-    """Whose line it is: a container's name where one stands before it, and a process's role and number."""
+    """Whose line it is: a container's or unit's name where one stands before it, and a process's role and number."""
     line = line.partition("\n")[0]
     match = _PROCESS.match(line) or _CONTAINER.match(line)
     if not match:
         return None
     parts = match.groupdict()
-    return "process", parts["container"] or parts["pod"] or "", parts.get("role") or "", parts.get("pid") or ""
+    container = parts["container"] or parts["pod"] or parts["unit"] or ""
+    return "process", container, parts.get("role") or "", parts.get("pid") or ""
 
 
 def _trouble(line: str) -> Event | None:
@@ -118,7 +144,10 @@ _KINDS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("seconds", "own", "value"), float),
     "external": lambda said: None if said is None else float(said),
     "settings": settings_of,
-    "packages": lambda said: dict(re.findall(r"\b(vllm|lmcache)-(\d[\w.]*)", said)),
+    "packages": lambda said: dict(
+        re.findall(r"(?<![\w-])(vllm|lmcache)(?:-|==| {2,}| in \S+ \()(\d+(?:\.\d\w*)*)", said)
+    ),
+    "image": lambda said: {said.partition("/")[0]: said.rpartition(":v")[2]},
 }
 Read = Callable[[Match], Event]
 Form = tuple[str, str | re.Pattern[str], Read]
@@ -129,9 +158,10 @@ _OF_REQUESTS: list[Form] = [
     ("<resume-load> req=", RESUMED, _lookup),
 ]
 _OF_EVENTS: list[Form] = [
-    (form["words"], form.get("pattern", ""), partial(_event, name, form.get("timed", False)))
+    (words, form.get("pattern", ""), partial(_event, name, form.get("timed", False)))
     for name, forms in read_table("logs/events.toml").items()
     for form in forms
+    for words in ([form["words"]] if isinstance(form["words"], str) else form["words"])
 ]
 _OF_OTHERS: list[Form] = [
     (line, "", partial(_other_system, name)) for name, entry in OTHERS.items() for line in entry["lines"]

@@ -26,6 +26,8 @@ CONSEQUENCES = ("start_failed", "start_failed_elsewhere", "engine_dead", "engine
 class Start:
     """``kinds`` and ``tokens`` count since this start; ``errors``: the first ones, in order."""
 
+    container: str = ""  # or pod, where its lines name one
+    server: bool = False  # an LMCache server's, or an engine's and its server's in one log
     vllm: str = ""
     device: str = ""  # cuda, cpu, …; empty where the log does not say
     lmcache: str = ""
@@ -52,6 +54,7 @@ class Start:
     missed_lengths: int = 0  # lookups that missed although a prompt of the same length was stored before
     missed_lengths_of_earlier: int = 0  # … stored before this start
     missed_in_both: int = 0  # … and the engine, whose pool had room for it, held nothing of it either
+    stores_since_load: int = 0  # at an LMCache server
     since_hit: int = 0  # requests computed whole since the last that came from a tier
 
     @property

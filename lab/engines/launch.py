@@ -6,13 +6,13 @@ What concerns LMCache comes from kvtiers.settings, as ``kvtiers plan`` writes it
 import math
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kvtiers.result.schema import Program
 from kvtiers.result.steps import Arm
-from kvtiers.settings import mp
-from kvtiers.settings.wiring import Plan, Wiring, connector, lmcache_environment, settings
+from kvtiers.settings import mp, wiring
+from kvtiers.settings.wiring import Plan, Platform, Wiring, connector, lmcache_environment, settings
 from kvtiers.units import GIB
 from lab.engines import card
 from lab.engines.card import CardShare
@@ -83,27 +83,37 @@ class Connection:
     environment: Mapping[str, str] | None = None
 
 
-def transfer(preset: Preset) -> mp.Transfer:
-    """Who copies KV: LMCache's server, where an engine can hand it its GPU's memory; else the engine, through memory of
-    both. In WSL2 CUDA may not hand it over."""
+def platform_of(preset: Preset) -> Platform:
+    """What its engine runs on here."""
     if preset.engine == "cpu":
-        return mp.Transfer.AUTO
-    return mp.Transfer.ENGINE_DRIVEN if in_wsl() else mp.Transfer.LMCACHE_DRIVEN
+        return Platform.CPU
+    return Platform.WSL2 if in_wsl() else Platform.CUDA
+
+
+def transfer(preset: Preset) -> mp.Transfer:
+    """Who copies KV there."""
+    return platform_of(preset).transfer
 
 
 def mp_mode(preset: Preset, storage: Storage, chunk_tokens: int, port: int, http_port: int) -> mp.MPMode:
-    """LMCache's server with RAM and the drive under test."""
-    way = transfer(preset)
-    return mp.MPMode(
-        l1_gib=storage.l1_gib,
-        l2=mp.Drive(str(storage.directory), storage.direct_io),
+    """LMCache's server with RAM and the drive under test: the plan's, at addresses and in shared memory of the run."""
+    plan = Plan(
+        Wiring.MP_DRIVE,
+        preset.name,
+        cpu_gib=storage.l1_gib,
+        disk_path=str(storage.directory),
         chunk_tokens=chunk_tokens,
+        platform=platform_of(preset),
+    )
+    mode = wiring.mp_mode(plan)
+    assert mode is not None
+    return replace(
+        mode,
+        l2=mp.Drive(plan.disk_path, storage.direct_io),
         host=HOST,
         port=port,
-        http_host=HOST,
         http_port=http_port,
-        transfer=way,
-        shm_name="" if way is mp.Transfer.LMCACHE_DRIVEN else storage.directory.name,
+        shm_name=mode.shm_name and storage.directory.name,
     )
 
 
@@ -156,7 +166,7 @@ def engine_launch(
         command += ["--enforce-eager", "--distributed-executor-backend", "uni"]
         environment |= _cpu_environment(pool)
     else:
-        environment |= card.environment(share.card if share else None)
+        environment |= card.environment(share.card if share else None) | platform_of(preset).environment
     if share:
         command += ["--gpu-memory-utilization", f"{share.utilization:g}"]
     command += [*connection.arguments, *arguments]

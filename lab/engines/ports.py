@@ -18,16 +18,27 @@ def reserved_ports(count: int, wanted: int | None = None) -> Iterator[tuple[int,
     An engine can still listen on them; another run that looks for ports passes over them.
 
     Raises:
-        LabError: a wanted one is in use.
+        LabError: a wanted one is in use, or there is none of that number.
     """
     with ExitStack() as held:
         if wanted is None:
             ports = tuple(_hold_next(held, FIRST_PORT) for _ in range(count))
         else:
-            ports = tuple(range(wanted, wanted + count))
+            ports = ports_from(wanted, count)
             for port in ports:
                 require_free_port(port)
         yield ports
+
+
+def ports_from(wanted: int, count: int) -> tuple[int, ...]:
+    """``count`` ports in a row.
+
+    Raises:
+        LabError: they would go past the last there is.
+    """
+    if wanted + count - 1 > _LAST_PORT:
+        raise LabError(f"--port {wanted}: the run takes {count} ports in a row, so {_LAST_PORT + 1 - count} at most")
+    return tuple(range(wanted, wanted + count))
 
 
 def require_free_port(port: int) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import LabError
-from lab.judge.points import Asked, Point, point
+from lab.judge.points import Asked, Point, answered_by, point
 from lab.measure.cache_server import CacheServer
 from lab.measure.client import Client, Completion, served_model
 from lab.measure.counters import await_deltas, pool_size, read_totals
@@ -104,6 +104,10 @@ class Asker:
         """Every counter of engine and LMCache's server."""
         return read_totals(self.client) | (self.server.totals() if self.server else {})
 
+    def answered_by(self, before: dict[str, float]) -> str:
+        """Which tier it was since ``before``, of all totals."""
+        return answered_by(before, self.all_totals(), with_server=self.server is not None)
+
     def cannot_push_out(self, prompt_tokens: int, prompts: int) -> Point | None:
         """Why that many prompts can't be pushed out and asked again; None where they can."""
         if not self._wanted.evict:
@@ -136,9 +140,8 @@ def asking(wanted: Check, max_tokens: int, *, logprobs: bool = False) -> Iterato
     Raises:
         LabError: when the server cannot be asked at all.
     """
-    url = wanted.url.rstrip("/").removesuffix("/v1")
     with contextlib.ExitStack() as stack:
-        client = Client(url, served_model(url, wanted.api_key), wanted.api_key)
+        client = Client(wanted.url, served_model(wanted.url, wanted.api_key), wanted.api_key)
         stack.callback(client.close)
         server = CacheServer(wanted.server, None) if wanted.server else None
         if server:

@@ -6,7 +6,7 @@ from kvtiers.errors import KvtiersError
 from kvtiers.logs.diagnosis import conclude
 from kvtiers.logs.read import read_log_file
 from lab.judge.asker import Asker, Check, asking
-from lab.judge.points import Asked, Point, answered_by, answers, own_cache, point, server_point, tier
+from lab.judge.points import Asked, Point, answers, own_cache, point, server_point, tier
 
 ROUNDS = 3
 MAX_TOKENS = 8
@@ -59,7 +59,7 @@ class _Checker:
         before = self._asker.all_totals()
         for document in documents:
             self._asker.ask(document, late)
-        return tier(cold, late, answered_by(before, self._asker.all_totals()))
+        return tier(cold, late, self._asker.answered_by(before))
 
     def _changed(self, document: str) -> Point:
         """The first word changed: nothing of it may come back."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from lab.errors import LabError
 from lab.judge.answers import EXACT_NATS, GAP_NATS
 from lab.judge.asker import Asker, Check, asking
-from lab.judge.points import Agreement, Asked, State, agreement, answered_by, apart_nats, point
+from lab.judge.points import Agreement, Asked, State, agreement, apart_nats, point
 
 DEFAULT_PROMPTS, DEFAULT_MINUTES = 8, 5.0
 MAX_TOKENS = 16
@@ -85,7 +85,7 @@ def run_needle(
         for needle in needles:
             if not late.answers or time.monotonic() < began + limit_s:
                 asker.ask(needle.prompt, late)
-        by = answered_by(before, asker.all_totals())
+        by = asker.answered_by(before)
         return _verdict(asker, needles, (cold, late), by, _tolerance_nats(asker))
 
 

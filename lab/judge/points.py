@@ -155,8 +155,8 @@ def _clearly_faster(these: Asked, those: Asked) -> bool:
     return max(these.times) < min(those.times)
 
 
-def answered_by(before: dict[str, float], after: dict[str, float]) -> str:
-    """Which tier it was, by counters of LMCache's server or of vLLM's own tiering."""
+def answered_by(before: dict[str, float], after: dict[str, float], *, with_server: bool = False) -> str:
+    """Which tier it was, by counters of LMCache's server, ``with_server``, or of vLLM's own tiering."""
     names = {
         "l1": L1_HITS,
         "l2": L2_HITS,
@@ -169,14 +169,19 @@ def answered_by(before: dict[str, float], after: dict[str, float]) -> str:
     if moved["loaded"]:
         loaded, read = format_bytes(moved["loaded"]), format_bytes(moved["read"])
         return f"through vLLM's own RAM tier: {loaded}, of it {read} from below"
+    if with_server:
+        return "from which tier can't be told: that LMCache server counts no hit"
     return "from which tier can't be told (LMCache's server tells with --server)"
 
 
 def server_point(status: dict[str, Any]) -> Point:
     """Is LMCache's server well, and does an engine use it?"""
-    manager = status["storage_manager"]
-    engines = len(status["registered_gpu_ids"]) + len(status["registered_non_cuda_instance_ids"])
-    used, room = manager["l1_usage"]
-    below = ", ".join(adapter["type"] for adapter in manager["l2_adapters"]) or "nothing"
+    try:
+        manager, is_healthy = status["storage_manager"], status["is_healthy"]
+        engines = len(status["registered_gpu_ids"]) + len(status["registered_non_cuda_instance_ids"])
+        used, room = manager["l1_usage"]
+        below = ", ".join(adapter["type"] for adapter in manager["l2_adapters"]) or "nothing"
+    except (KeyError, TypeError, ValueError) as error:
+        return point("server", "unread", why=repr(error))
     what = f"engines registered: {engines}; RAM {format_bytes(used)} of {format_bytes(room)}; below it: {below}"
-    return point("server", "unhealthy" if not status["is_healthy"] else "used" if engines else "unused", what=what)
+    return point("server", "unhealthy" if not is_healthy else "used" if engines else "unused", what=what)

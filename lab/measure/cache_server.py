@@ -9,7 +9,7 @@ from kvtiers.result.steps import Step
 from lab.errors import LabError
 from lab.judge.server_log import CacheServerLog
 from lab.measure.counters import SETTLE_TIMEOUT_S
-from lab.measure.server import Server
+from lab.measure.server import RequestError, Server
 from lab.waiting import tries
 
 WRITE_TIMEOUT_S = 120.0
@@ -30,22 +30,26 @@ class CacheServer(Server):
     def __init__(self, url: str, log: CacheServerLog | None) -> None:
         super().__init__(url, timeout=10.0)
         self._log = log
-        self._chunk_tokens = int(self.status()["chunk_size"])
+        self.chunk_tokens = self._told(lambda status: int(status["chunk_size"]))
         self._totals = self.totals()
 
     def status(self) -> dict[str, Any]:
-        return dict(json.loads(self.answer("GET", "/status")))
+        answer = self.answer("GET", "/status")
+        try:
+            return dict(json.loads(answer))
+        except (ValueError, TypeError) as error:
+            raise self._stranger(answer[:100]) from error
 
     def witness(
         self, request_id: str, step: Step | None, prompt_tokens: int
     ) -> tuple[ServerLog | None, ServerCounters]:
         """What log and counters say of the one request since the last call; without a step it was new, like a cold
         one."""
-        chunks = prompt_tokens // self._chunk_tokens if step in (Step.COLD, None) else 0
+        chunks = prompt_tokens // self.chunk_tokens if step in (Step.COLD, None) else 0
         log = None
         if self._log:
             log = self._log.request(
-                request_id, chunks * self._chunk_tokens, is_reuse=bool(step and step.is_reuse), ranks=self._ranks()
+                request_id, chunks * self.chunk_tokens, is_reuse=bool(step and step.is_reuse), ranks=self._ranks()
             )
         awaited, before = {LOOKUPS: 1, _WRITTEN: chunks}, self._totals
         for is_last in tries(SETTLE_TIMEOUT_S, _POLL_S):
@@ -76,28 +80,55 @@ class CacheServer(Server):
         """Empty L1; what lies below stays. What is still being written there stays in RAM until then."""
         for is_last in tries(WRITE_TIMEOUT_S, _POLL_S):
             self.answer("POST", "/cache/clear")
-            left = self.status()["storage_manager"]["l1_manager"]["total_object_count"]
+            left = self._told(lambda status: int(status["storage_manager"]["l1_manager"]["total_object_count"]))
             if not left:
                 return
             if is_last:
                 raise LabError(f"LMCache's server kept {left} chunks in RAM when told to empty it")
 
     def _ranks(self) -> int:
-        """Of the widest engine that uses the server."""
-        status = self.status()
-        engines = [*status.get("cache_context_meta", {}).values(), *status.get("non_cuda_context_meta", {}).values()]
-        return max((int(engine.get("world_size", 1)) for engine in engines), default=1)
+        return self._told(_widest)
 
     def serves_engines(self) -> bool:
         """Has any engine told it where its KV lies?"""
-        status = self.status()
-        return bool(status["registered_gpu_ids"] or status["registered_non_cuda_instance_ids"])
+        return self._told(_engines) > 0
 
     def pending(self) -> int:
         """Objects and tasks that are being written or fetched."""
-        manager = self.status()["storage_manager"]
-        l1, prefetch = manager["l1_manager"], manager["prefetch_controller"]
-        stores = manager["store_controllers"].values()
-        pending = [l1["staging_object_count"], l1["write_locked_count"], prefetch["in_flight_request_count"]]
-        pending += [store["pending_keys_count"] + store["in_flight_task_count"] for store in stores]
-        return sum(map(int, pending))
+        return self._told(_pending)
+
+    def _told(self, read: Callable[[dict[str, Any]], int]) -> int:
+        """What the status says, read so.
+
+        Raises:
+            RequestError: it is not that of LMCache's server.
+        """
+        try:
+            return read(self.status())
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise self._stranger(repr(error)) from error
+
+    def _stranger(self, said: str) -> RequestError:
+        return RequestError(
+            f"{self.url}/status is not as LMCache's server answers ({said}): --server takes its HTTP address, port "
+            "8080 unless --http-port says otherwise"
+        )
+
+
+def _widest(status: dict[str, Any]) -> int:
+    """Ranks of the widest engine that uses the server."""
+    engines = [*status.get("cache_context_meta", {}).values(), *status.get("non_cuda_context_meta", {}).values()]
+    return max((int(engine.get("world_size", 1)) for engine in engines), default=1)
+
+
+def _engines(status: dict[str, Any]) -> int:
+    return len(status["registered_gpu_ids"]) + len(status["registered_non_cuda_instance_ids"])
+
+
+def _pending(status: dict[str, Any]) -> int:
+    manager = status["storage_manager"]
+    l1, prefetch = manager["l1_manager"], manager["prefetch_controller"]
+    stores = manager["store_controllers"].values()
+    pending = [l1["staging_object_count"], l1["write_locked_count"], prefetch["in_flight_request_count"]]
+    pending += [store["pending_keys_count"] + store["in_flight_task_count"] for store in stores]
+    return sum(map(int, pending))

@@ -42,7 +42,8 @@ class Client(Server):
         self, url: str, model: str, api_key: str | None = None, *, read_timeout_s: float = READ_TIMEOUT_S
     ) -> None:
         headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
-        super().__init__(url, timeout=httpx.Timeout(10.0, read=read_timeout_s), headers=headers)
+        base = url.rstrip("/").removesuffix("/v1")  # as OpenAI's own clients are told it, or without
+        super().__init__(base, timeout=httpx.Timeout(10.0, read=read_timeout_s), headers=headers)
         self.model = model
 
     def complete(
@@ -106,7 +107,11 @@ class Client(Server):
     def tokenize(self, text: str) -> list[int]:
         """Token ids of a text by the server's own tokenizer, without special tokens."""
         body = {"model": self.model, "prompt": text, "add_special_tokens": False}
-        return [int(token) for token in json.loads(self.answer("POST", "/tokenize", body))["tokens"]]
+        answer = self.answer("POST", "/tokenize", body)
+        try:
+            return [int(token) for token in json.loads(answer)["tokens"]]
+        except (ValueError, KeyError, TypeError) as error:
+            raise RequestError(f"{self.url}/tokenize answered without tokens: {answer[:200]}") from error
 
 
 def served_model(url: str, api_key: str | None = None) -> str:
@@ -118,8 +123,8 @@ def served_model(url: str, api_key: str | None = None) -> str:
     with contextlib.closing(Client(url, "", api_key)) as client:
         try:
             return str(json.loads(client.answer("GET", "/v1/models"))["data"][0]["id"])
-        except (ValueError, KeyError, IndexError) as error:
-            raise RequestError(f"{url}/v1/models does not list a model") from error
+        except (ValueError, KeyError, IndexError, TypeError) as error:
+            raise RequestError(f"{client.url}/v1/models does not list a model") from error
 
 
 def _completion(arrivals: Sequence[tuple[float, bytes]], started: float) -> Completion:

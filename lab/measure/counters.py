@@ -1,7 +1,5 @@
 """vLLM's /metrics: the prefix-cache counters before and after a request, and the pool's size."""
 
-from prometheus_client.parser import text_string_to_metric_families
-
 from kvtiers.result.evidence import Counters
 from lab.errors import LabError
 from lab.measure.client import Client
@@ -56,9 +54,9 @@ def pool_size(client: Client) -> tuple[int, int]:
     Raises:
         LabError: when it does not tell.
     """
-    for family in text_string_to_metric_families(client.answer("GET", "/metrics")):
-        for sample in family.samples:
-            if sample.name.startswith("vllm:cache_config_info"):
-                block_tokens = int(sample.labels["block_size"])
-                return (int(sample.labels["num_gpu_blocks"]) - 1) * block_tokens, block_tokens
+    for sample in client.samples():
+        if sample.name.startswith("vllm:cache_config_info"):
+            size, blocks = (sample.labels.get(name, "") for name in ("block_size", "num_gpu_blocks"))
+            if size.isdecimal() and blocks.isdecimal():
+                return (int(blocks) - 1) * int(size), int(size)
     raise LabError(f"{client.url}/metrics does not tell the size of the KV pool")

@@ -58,14 +58,8 @@ def read_documents(
     Raises:
         LabError: unreadable, not text, too short, too long, two of one name.
     """
-    documents: dict[str, Document] = {}
-    for path in paths:
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise LabError(f"cannot read {path} as UTF-8 text: {error}") from error
-        if path.name in documents:
-            raise LabError(f"two documents are named {path.name}: the table could not tell them apart")
+    documents: list[Document] = []
+    for path, text in read_texts(paths).items():
         ids = tokenize(text)
         ids = ids[:-1] if len(ids) % chunk_tokens == 0 else ids
         if len(ids) > room_tokens:
@@ -77,5 +71,22 @@ def read_documents(
             check_document(len(ids), chunk_tokens)
         except LabError as error:
             raise LabError(f"{path}: {error}") from error
-        documents[path.name] = Document(path.name, tuple(ids))
-    return list(documents.values())
+        documents.append(Document(path.name, tuple(ids)))
+    return documents
+
+
+def read_texts(paths: Sequence[Path]) -> dict[Path, str]:
+    """Each file's text.
+
+    Raises:
+        LabError: unreadable, not text, two of one name.
+    """
+    texts: dict[Path, str] = {}
+    for path in paths:
+        if path.name in {other.name for other in texts}:
+            raise LabError(f"two documents are named {path.name}: the table could not tell them apart")
+        try:
+            texts[path] = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise LabError(f"cannot read {path} as UTF-8 text: {error}") from error
+    return texts

@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
 
 from lab.errors import LabError
 
@@ -47,10 +48,21 @@ class Server:
     def totals(self) -> dict[str, float]:
         """Every sample of /metrics, summed over its labels; 0 where there is none of that name."""
         totals: dict[str, float] = defaultdict(float)
-        for family in text_string_to_metric_families(self.answer("GET", "/metrics")):
-            for sample in family.samples:
-                totals[sample.name] += sample.value
+        for sample in self.samples():
+            totals[sample.name] += sample.value
         return totals
+
+    def samples(self) -> list[Sample]:
+        """All of /metrics.
+
+        Raises:
+            RequestError: there are none, or it is something else.
+        """
+        text = self.answer("GET", "/metrics")
+        try:
+            return [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+        except ValueError as error:
+            raise RequestError(f"{self.url}/metrics is not Prometheus' text: {said(text[:100].encode())}") from error
 
 
 def said(content: bytes) -> str:

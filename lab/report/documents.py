@@ -142,12 +142,13 @@ def _card(gib: int) -> Card:
     return Card(0, "", f"{gib} GiB", "", CAPABILITIES[-1], gib * GIB, int(_FREE * gib * GIB))
 
 
-def parts_text(parts: ReuseParts, language: str, tokens: int) -> str:
-    """Where the time of a reuse went, in a sentence."""
+def parts_text(parts: ReuseParts, language: str, tokens: int, *, queued: bool = False) -> str:
+    """Where the time of a reuse went, in a sentence. ``queued``: as far as it is known of a copy only when it began."""
     names = ("ttft_s", "prefetch_s", "retrieve_s", "prefill_s", "rest_s")
     values: dict[str, object] = {name.removesuffix("_s"): format_seconds(getattr(parts, name)) for name in names}
     values |= {"step": text(f"step.{parts.step}", language, {}), "tail": parts.tail_tokens, "tokens": tokens}
-    return text("report.parts_mp" if parts.prefetch_s else "report.parts_in_process", language, values)
+    key = "queued" if queued else "mp" if parts.prefetch_s else "in_process"
+    return text(f"report.parts_{key}", language, values)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,10 @@ from pathlib import Path
 
 from rich import box
 from rich.console import Console
+from rich.measure import Measurement
+from rich.segment import Segments
 from rich.table import Table
+from rich.text import Text
 
 from kvtiers.result.compare import evidence_text, spread_text
 from kvtiers.result.schema import Mode, Result, StepSummary, Summary
@@ -15,13 +18,18 @@ from lab.judge.answers import is_rounding
 from lab.report.documents import parts_text
 
 _LANGUAGE = "en"
+_ANY_WIDTH = 10_000
 
 
 def show(result: Result, console: Console) -> None:
     """Print the run: machine, table with evidence, what it says, problems."""
     console.print(_headline(result), soft_wrap=True)
     for summary in result.summaries:
-        console.print(_table(result, summary))
+        table = _table(result, summary)
+        # A line that the terminal breaks is read; a figure that is cut is not.
+        least = Measurement.get(console, console.options.update(max_width=_ANY_WIDTH), table).minimum
+        wide = console.options.update(width=max(console.width, least))
+        console.print(Segments(console.render(table, wide)), crop=False, end="")
         for line in sentences(result, summary):
             console.print(line, soft_wrap=True)
     for parting in result.partings:
@@ -52,7 +60,8 @@ def sentences(result: Result, summary: Summary) -> list[str]:
     if drive and memory:
         lines.append(_say("page_cache", percent=100 * (drive.ttft.median_s / memory.ttft.median_s - 1)))
     lines += _price_of_storing(result, summary)
-    lines += [parts_text(parts, _LANGUAGE, _tokens_of(result, summary)) for parts in summary.reuse_parts]
+    tokens, queued = _tokens_of(result, summary), result.copies_queued
+    lines += [parts_text(parts, _LANGUAGE, tokens, queued=queued) for parts in summary.reuse_parts]
     lines += [
         _say("faster_drive", step=_name(f"step.{parts.step}"), percent=100 * parts.drive_share / 2)
         for parts in summary.reuse_parts
@@ -67,8 +76,9 @@ def _price_of_storing(result: Result, summary: Summary) -> list[str]:
         return []
     price = {"cost": format_seconds(summary.store_s), "percent": 100 * summary.store_s / cold.ttft.median_s}
     if control is None:
-        return [_say("price", **price)]
+        return [_say("price_queued" if result.copies_queued else "price", **price)]
     key = "price_in_noise" if cold.ttft.min_s <= control.ttft.max_s else "price_against_control"
+    key += "_queued" if result.copies_queued else ""
     line = _say(key, **price, difference=100 * (cold.ttft.median_s / control.ttft.median_s - 1))
     return [line, *([_say("in_turn")] if result.settings.side_by_side is False else [])]
 
@@ -137,6 +147,9 @@ def _table(result: Result, summary: Summary) -> Table:
                 format_seconds(row.tpot.median_s),
                 evidence_text(result.samples, summary.document, row, _LANGUAGE),
             )
+    for column in table.columns[:-1]:
+        cells = (column.header, *column.cells)
+        column.min_width = max(Text.from_markup(str(cell)).cell_len for cell in cells)
     return table
 
 

@@ -11,7 +11,8 @@ from rich.table import Table
 
 from kvtiers.result.schema import dump
 from kvtiers.result.survival import Survival, table
-from lab.cli_options import CacheDirectory, Engine, PresetName, StartTimeout, chosen
+from lab.cli_options import CacheDirectory, Engine, PresetName, StartTimeout
+from lab.engines.admission import admit, planned
 from lab.engines.install import set_up
 from lab.engines.models import bring
 from lab.engines.presets import choose_preset
@@ -24,6 +25,7 @@ from lab.trials.case import Scenarios
 from lab.trials.run import run_trials
 from lab.trials.stress import STRESS
 from lab.trials.survive import SURVIVE
+from machine.gpu import Choice
 from progress import say
 
 Output = Annotated[Path, typer.Option(help="The result file.")]
@@ -64,25 +66,25 @@ def _try_all(
     scenarios: Scenarios, engine: str, preset: str | None, cache_dir: Path, start_timeout: float, output: Path
 ) -> None:
     outcome.check_writable(output)
-    choice = chosen(engine)
-    run = LocalRun(
-        choose_preset(preset, None, choice.engine),
-        Knobs(control=False),
-        cache_root=cache_dir,
-        start_timeout_s=start_timeout,
-        card=choice.card,
-    )
-    set_up(choice.engine)
+
+    def run_on(choice: Choice) -> LocalRun:
+        brought = choose_preset(preset, None, choice.engine)
+        return LocalRun(brought, Knobs(control=False), (), cache_dir, None, start_timeout, card=choice.card)
+
+    run = planned(engine, preset, run_on)
+    admit(run, will_start=True)
+    set_up(run.preset.engine)
     bring(run.preset)
     survival = run_trials(run, scenarios)
     outcome.write(dump(survival), output)
-    _show(survival, Console(highlight=False))
+    show(survival, Console(highlight=False))
     say(f"written: {output}")
     if not survival.met:
         raise typer.Exit(1)
 
 
-def _show(survival: Survival, console: Console) -> None:
+def show(survival: Survival, console: Console) -> None:
+    """Its table, and what went wrong."""
     head, *rows = table(survival, "en")
     printed = Table(*head, box=box.SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
     for row in rows:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
@@ -105,6 +106,18 @@ def test_a_download_that_broke_off_is_completed(hub: Hub) -> None:
     assert weight_bytes(MODEL, bring(MODEL)) == 100_000
 
 
+def test_what_came_before_it_broke_off_needs_no_room_again(hub: Hub, tmp_path: Path) -> None:
+    free = shutil.disk_usage(tmp_path).free
+    hub.claimed_bytes = free // 2  # of each of three files
+    with pytest.raises(LabError, match="GB more"):
+        bring(MODEL)
+    blobs = tmp_path / "hf" / "hub" / "models--some--model" / "blobs"
+    blobs.mkdir(parents=True, exist_ok=True)
+    with (blobs / "whole").open("wb") as blob:
+        blob.truncate(free)  # takes no room itself
+    assert bring(MODEL)
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -115,7 +128,7 @@ def test_a_download_that_broke_off_is_completed(hub: Hub) -> None:
         ({"status": 404, "error": "RepoNotFound"}, r"has no model some/model, or it is private"),
         ({"status": 401}, r"refused the token for some/model: check HF_TOKEN"),
         ({"status": 503}, r"answered 503 for some/model"),
-        ({"claimed_bytes": 10**18}, r"some/model takes .* GB, and .* GB free: make room, or set HF_HOME"),
+        ({"claimed_bytes": 10**18}, r"some/model takes .* GB more, and .* GB free: make room, or set HF_HOME"),
         ({"files": {"config.json": b"{}", "pytorch_model.bin": b"x"}}, "no weights in safetensors files"),
     ],
     ids=["gated", "missing", "wrong token", "down", "full drive", "no safetensors"],

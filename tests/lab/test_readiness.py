@@ -32,7 +32,7 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def told() -> dict[str, Line]:
     lines = readiness()
-    assert 10 <= len(lines) <= 12
+    assert len(lines) == 10
     assert all("\n" not in line.said for line in lines)
     return {line.what: line for line in lines}
 
@@ -52,12 +52,21 @@ def test_a_machine_with_a_card(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert not any(line.bad for line in lines.values())
 
 
-def test_a_card_in_use_and_a_full_drive_stop_a_run(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install_smi(fresh, monkeypatch, A4090.replace("23999", "2000"))
+def test_a_full_drive_stops_a_run(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install_smi(fresh, monkeypatch, A4090)
     monkeypatch.setattr(space, "complaint", lambda command, engine: "no room")
+    assert {name for name, line in told().items() if line.bad} == {"set up"}
+
+
+@pytest.mark.parametrize(("free", "said"), [("500", "500 MiB of it are free"), ("5000", "the run takes about 5.6")])
+def test_a_card_in_use_leaves_the_cpu_and_its_reason(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch, free: str, said: str
+) -> None:
+    install_smi(fresh, monkeypatch, A4090.replace("23999", free))
     lines = told()
-    assert {name for name, line in lines.items() if line.bad} == {"preset", "set up"}
-    assert "not even one engine fits" in lines["preset"].said
+    assert said in lines["GPU"].said
+    assert lines["engine"].said == "cpu"
+    assert "tiny" in lines["preset"].said
 
 
 def test_a_machine_whose_card_cannot_be_used_has_the_cpu_and_the_reason(

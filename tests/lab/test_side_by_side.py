@@ -1,13 +1,15 @@
 """What is up at once: runs side by side on ports of their own, and the arms of one run as far as memory goes."""
 
+import json
 import socket
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kvtiers.settings import wiring
+from kvtiers.settings.wiring import Plan, Platform, Wiring
 from lab import launches as launches_module
-from lab.engines import card as card_module
 from lab.engines import launch as launch_module
 from lab.engines.launch import HOST, Storage
 from lab.engines.ports import reserved_ports
@@ -39,6 +41,14 @@ def test_a_port_that_is_asked_for_and_taken_is_named() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(LabError, match=f"port {port} on 127.0.0.1 is in use"), reserved_ports(1, port):
             pass
+
+
+@pytest.mark.parametrize("first", [65533, 65534, 65535])
+def test_ports_past_the_last_are_refused_where_they_would_be_printed_too(first: int) -> None:
+    with pytest.raises(LabError, match=f"--port {first}: .* so 65532 at most"), reserved_ports(4, first):
+        pass
+    with pytest.raises(LabError, match="so 65532 at most"):
+        dry_run(replace(TINY, port=first))
 
 
 def test_a_port_that_is_asked_for_is_the_first_of_the_arms() -> None:
@@ -118,11 +128,13 @@ def test_a_users_own_share_comes_after_and_wins() -> None:
 
 
 def test_in_wsl2_memory_is_pinned_and_copied_through_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (launch_module, card_module):
-        monkeypatch.setattr(module, "in_wsl", lambda: True)
+    monkeypatch.setattr(launch_module, "in_wsl", lambda: True)
     server, lmcache, control = dry_run(LocalRun(PRESETS["qwen3-0.6b"], Knobs()))
     assert server.command[server.command.index("--supported-transfer-mode") + 1] == "engine_driven"
     assert "--shm-name" in server.command
-    assert '"lmcache.mp.mp_transfer_mode":"engine_driven"' in lmcache.command[-1]
-    for launch in (server, lmcache, control):
+    planned = wiring.mp_mode(Plan(Wiring.MP_RAM, "m", platform=Platform.WSL2))
+    assert planned is not None
+    written = json.loads(lmcache.command[-1])["kv_connector_extra_config"]
+    assert written["lmcache.mp.mp_transfer_mode"] == planned.transfer == "engine_driven"
+    for launch in (lmcache, control):
         assert launch.process_environment({"VLLM_WSL2_ENABLE_PIN_MEMORY": "0"})["VLLM_WSL2_ENABLE_PIN_MEMORY"] == "1"

@@ -116,6 +116,7 @@ NO_HANDLE = "Unable to determine the device handle for GPU0000:01:00.0: Unknown 
         (('Field "compute_cap" is not a valid field to query.', "", 2), None, "too old to be asked"),
         (("", NO_LIBRARY, 127), None, "ended with 127: nvidia-smi"),
         ((NO_HANDLE, "", 0), None, "can't be read"),
+        ((A4090.replace("23999", "[Insufficient Permissions]"), "", 0), None, "is MIG on"),
         ((A4090.replace("8.9", "[N/A]"), "", 0), None, "can't be read"),
     ],
 )

@@ -59,8 +59,28 @@ def test_a_bare_machine_is_told_what_each_command_lacks(
 
 
 def test_what_is_there_is_not_asked_for(programs: Programs) -> None:
-    programs(google_chrome="exit 0", firefox="exit 0", Xvfb="exit 0", cc="exit 0", fc_list="echo Noto Sans CJK")
+    programs(google_chrome="exit 0", firefox="exit 0", Xvfb="exit 0", gcc="exit 0", fc_list="echo Noto Sans CJK")
     assert not what("test", "cuda") & {"chromium", "fonts-noto-cjk", "firefox-esr", "xvfb", "gcc"}
+
+
+@pytest.mark.parametrize(
+    ("found", "named", "is_there"),
+    [
+        ("gcc", None, True),
+        ("clang", None, True),
+        ("cc", None, False),
+        ("my-cc", "my-cc", True),
+        ("gcc", "no-such-cc", False),
+    ],
+)
+def test_a_compiler_is_one_where_triton_finds_it(
+    programs: Programs, monkeypatch: pytest.MonkeyPatch, found: str, named: str | None, is_there: bool
+) -> None:
+    programs(**{found.replace("-", "_"): "exit 0"})
+    monkeypatch.delenv("CC", raising=False)
+    if named:
+        monkeypatch.setenv("CC", named)
+    assert ("gcc" not in what("lab", "cuda")) is is_there
 
 
 def test_fontconfig_without_a_chinese_font_is_a_lack(programs: Programs) -> None:

@@ -1,3 +1,4 @@
+import html
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,6 +8,7 @@ from kvtiers.result.reference import reference_run
 from kvtiers.result.schema import dump
 from kvtiers.result.steps import Step
 from kvtiers.result.summary import summarize
+from kvtiers.words import text
 from tests.core import builders
 from tests.notebooks.conftest import NOTEBOOKS, Runner
 
@@ -111,6 +113,14 @@ def test_a_pasted_log_gets_a_verdict_in_the_pages_language(run: Runner, language
     notebook = run("06_prove_it", language, pasted_log=REAL_LOG.read_text(encoding="utf-8"))
     assert notebook.names["diagnosis"].conclusion.id == "works"
     assert notebook.names["diagnosis"].conclusion.what(language) in notebook.shown
+
+
+def test_what_a_pasted_log_does_not_show_is_said(run: Runner, language: str) -> None:
+    """Here its first lines, and a line of a form that is not known."""
+    lookup = "LMCache INFO: Reqid: a, Total tokens 1330, "
+    notebook = run("06_prove_it", language, pasted_log=f"{lookup}LMCache hit tokens: 0, need to load: 0\n{lookup}new")
+    assert text("log.unseen.connector", language, {}) in html.unescape(notebook.shown)
+    assert text("log.head.skipped", language, {"count": 1}) in html.unescape(notebook.shown)
 
 
 def test_text_that_is_no_log_gets_a_message(run: Runner, language: str) -> None:

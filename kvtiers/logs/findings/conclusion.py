@@ -5,6 +5,13 @@ from typing import Any
 
 from kvtiers.words import text, values_in
 
+# Of these the words name what is likely, or say what the log does not tell.
+_UNCERTAIN = {
+    *("same_length_missed", "lost_at_restart", "unknown_error", "perhaps_bad_pair", "hybrid_in_mp", "shm_full"),
+    *("out_of_ram", "mp_few_workers", "mp_reaped", "no_reuse", "found_not_loaded", "not_read", "ask_the_server"),
+    *("see_the_server", "rates_only", "counters", "counters_read"),
+}
+
 
 @dataclass(frozen=True)
 class Conclusion:
@@ -22,6 +29,7 @@ class Conclusion:
     def to_json(self, language: str = "en") -> dict[str, Any]:
         return {
             "id": self.id,
+            "certain": self.id not in _UNCERTAIN,
             "values": values_in(language, self.values),
             "what": self.what(language),
             "next": self.next_step(language),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from kvtiers.logs.findings.conclusion import Conclusion
 from kvtiers.logs.requests import Kind
+from kvtiers.logs.scan import OTHERS
 from kvtiers.logs.starts import Start
 from kvtiers.logs.state import Log
 from kvtiers.logs.warnings import PROBLEMS
@@ -40,10 +41,19 @@ _RETRIES_THAT_HANG = 3
 
 
 def failed_before(log: Log) -> list[Start]:
-    """Starts that failed before the latest one that serves."""
+    """Starts that failed before a later one of the same server serves, in the same container or an LMCache server's."""
     starts = list(log.starts)
-    last = max((number for number, start in enumerate(starts) if start.served), default=0)
-    return [start for start in starts[:last] if start.failed]
+    return [
+        start
+        for number, start in enumerate(starts)
+        if start.failed
+        and any(
+            (later.server and (later.served or not later.errors))
+            if start.server
+            else (later.served and later.container == start.container)
+            for later in starts[number + 1 :]
+        )
+    ]
 
 
 def failures(log: Log) -> Iterator[Conclusion]:
@@ -65,8 +75,9 @@ def failures(log: Log) -> Iterator[Conclusion]:
 
 def _known(log: Log, starts: list[Start], warnings: Counter[str]) -> Iterator[Conclusion]:
     start = log.start
-    if log.mixed:
-        yield Conclusion("two_servers", {"servers": ", ".join(sorted(log.mixed))})
+    others = {entry["name"] for name, entry in OTHERS.items() if entry.get("apart") and log.other_systems[name]}
+    if log.mixed or others:
+        yield Conclusion("two_servers", {"servers": ", ".join(sorted(log.mixed | others))})
     yield from _named(log, starts, warnings, _AT_START)
     failed_import = next((log.samples[name].said for name in ("import_failed", "import_name") if warnings[name]), "")
     if failed_import:

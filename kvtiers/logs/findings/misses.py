@@ -25,19 +25,17 @@ def misses(log: Log) -> Iterator[Conclusion]:
         yield Conclusion("no_connector")
     if start.settings.get("local_disk") and "LocalDiskBackend" not in start.backends and not start.disk_path:
         yield Conclusion("no_disk_tier", {"limit": start.settings.get("max_local_disk_size", "?")})
-    else:
+    elif not log.mixed:
         yield from _stored_and_missed(log, start)
     if start.no_config_file and start.has_defaults and start.requests and not start.tier_hits:
         yield Conclusion("defaults_in_force", {"gib": start.settings.get("max_local_cpu_size", "?")})
     if start.kinds[Kind.UNPROVEN] and not start.connector.startswith("LMCacheMP"):  # its server logs the loads
         yield Conclusion("unproven", {"requests": start.kinds[Kind.UNPROVEN]})
-    yield from _hits_stopped(start)
+    yield from () if log.mixed else _hits_stopped(start)
     yield from _of_an_mp_server(log, start)
     yield from _hybrid(start)
-    written, unit = log.metrics.written
-    if written and not log.metrics.ever_read and not start.tier_hits:
-        amount = f"{written / 1e9:.1f} GB" if unit == "bytes" else f"{written:,.0f} {unit}"
-        yield Conclusion("written_never_read", {"amount": amount, "dumps": log.metrics.dumps})
+    if log.metrics.written and not log.metrics.ever_read:
+        yield Conclusion("written_never_read", {"amount": log.metrics.written, "dumps": log.metrics.dumps})
     if log.metrics.failures:
         counters = ", ".join(f"{name} {count:,.0f}" for name, count in log.metrics.failures.items())
         yield Conclusion("failure_counters", {"counters": counters})
@@ -57,7 +55,7 @@ def _stored_and_missed(log: Log, start: Start) -> Iterator[Conclusion]:
     lost = start.missed_lengths_of_earlier if not start.tokens["loaded"] else 0
     shared = "RemoteBackend" in start.backends
     seeds = {seed for one in log.starts for seed in one.none_hashes}
-    if (len(start.none_hashes) > 1 and not log.mixed) or (missed and warned and not start.tokens["loaded"]):
+    if len(start.none_hashes) > 1 or (missed and warned and not start.tokens["loaded"]):
         yield Conclusion("hash_drift", {"missed": missed})
     elif missed:
         yield Conclusion("stored_but_missed", {"missed": missed})
@@ -74,10 +72,15 @@ def _stored_and_missed(log: Log, start: Start) -> Iterator[Conclusion]:
 
 
 def _hits_stopped(start: Start) -> Iterator[Conclusion]:
-    before = start.tier_hits + start.kinds[Kind.COLD] + start.kinds[Kind.MISSED_STORED] - start.since_hit
-    due = start.since_hit * start.tier_hits / before if before else 0.0
-    if start.tier_hits >= _HITS_BEFORE and start.since_hit >= _REQUESTS_SINCE and due >= _HITS_MISSING:
-        yield Conclusion("hits_stopped", {"since": start.since_hit, "hits": start.tier_hits, "before": before})
+    computed, tokens = start.kinds[Kind.COLD] + start.kinds[Kind.MISSED_STORED], start.tokens
+    of_requests = start.tier_hits, computed, start.since_hit
+    of_a_server = tokens["mp_loads"], tokens["mp_stores"], start.stores_since_load
+    for hits, computed, since in (of_requests, of_a_server):
+        before = hits + computed - since
+        due = since * hits / before if before else 0.0
+        if hits >= _HITS_BEFORE and since >= _REQUESTS_SINCE and due >= _HITS_MISSING:
+            yield Conclusion("hits_stopped", {"since": since, "hits": hits, "before": before})
+            return
 
 
 def _of_an_mp_server(log: Log, start: Start) -> Iterator[Conclusion]:

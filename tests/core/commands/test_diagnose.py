@@ -46,6 +46,32 @@ def test_the_command_reads_files_and_explains(tmp_path: Path, capsys: pytest.Cap
     assert main(["diagnose", str(tmp_path / "none.log")]) == 2
 
 
+def test_what_cannot_be_read_does_not_hide_the_other_logs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "other.log"
+    other.write_text("hello\n")
+    missing = str(tmp_path / "none.log")
+    for logs in ([str(REAL), missing, str(other)], [missing, str(REAL), str(other)]):
+        assert main(["diagnose", *logs]) == 2
+        said = capsys.readouterr()
+        assert "[works]" in said.out
+        assert "none.log" in said.err
+        assert "other.log holds no line" in said.err
+
+
+def test_an_engine_given_with_its_lmcache_server_is_not_asked_for_it(capsys: pytest.CaptureFixture[str]) -> None:
+    engine, server = (str(REAL.with_name(f"cpu-tiny-{name}.log")) for name in ("engine", "server"))
+    assert main(["diagnose", engine, server]) == 0
+    assert "[see_the_server]" in capsys.readouterr().out
+    assert main(["diagnose", engine]) == 0
+    assert "[ask_the_server]" in capsys.readouterr().out
+
+
+def test_json_says_what_is_certain(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, certain in ((DATA / "limit0.log", True), (DATA / "restart.log", False)):
+        main(["diagnose", "--json", str(name)])
+        assert json.loads(capsys.readouterr().out)["conclusion"]["certain"] is certain
+
+
 def test_standard_input_is_read_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(REAL.read_bytes())))
     assert main(["diagnose", "-", "-"]) == 2

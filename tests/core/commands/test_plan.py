@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ SERVED = Served("Qwen/Qwen3-8B", KV_BYTES, hybrid=False)
 @pytest.mark.parametrize("form", ["environment", "yaml"])
 def test_every_generated_configuration_is_clean(wiring: Wiring, form: str, tensor_parallel: int) -> None:
     host = Host(free_vram_gib=10, cpu_ram_gib=64, drive_free_gib=500, tensor_parallel=tensor_parallel)
-    plan = advise(SERVED, LONG, host, wiring=wiring).plan
+    plan = advise(replace(SERVED, vllm="0.25.1"), LONG, host, wiring=wiring).plan
     assert plan is not None
     parts = files(plan)
     script = "\n".join(parts.get(kind, "") for kind in ("server", "environment", "command"))
@@ -82,13 +83,39 @@ def test_a_model_with_states_is_not_put_above_a_tier() -> None:
     assert (advice.plan, [name for name, _ in advice.notes]) == (None, ["hybrid"])
     asked_for = advise(hybrid, LONG, HOST, wiring=Wiring.MP_DRIVE)
     assert asked_for.plan is not None
-    assert "hybrid" in [name for name, _ in asked_for.notes]
+    names = [name for name, _ in asked_for.notes]
+    assert ("hybrid_all_the_same" in names, "hybrid" in names) == (True, False)
 
 
 def test_what_several_hosts_share_is_wired_to_a_store_they_all_find() -> None:
     plan = advise(SERVED, Traffic(131_072, 1, True, shared=True), HOST).plan
     assert plan is not None
     assert plan.wiring is Wiring.MP_REDIS
+
+
+@pytest.mark.parametrize(
+    ("wiring", "option", "url", "note"),
+    [
+        (Wiring.MP_REDIS, "redis_url", "redis://cache.internal:6380", "redis_here"),
+        (Wiring.MP_S3, "s3_url", "s3://ours.s3.eu-west-1.amazonaws.com", "bucket_made_up"),
+    ],
+)
+def test_a_store_that_nobody_named_is_told_until_it_is_named(
+    wiring: Wiring, option: str, url: str, note: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def said(*arguments: str) -> dict[str, Any]:
+        assert main([*ARGUMENTS, "--kv-bytes-per-token", "1", "--wiring", wiring, "--json", *arguments]) == 0
+        return dict(json.loads(capsys.readouterr().out))
+
+    assert note in [one["id"] for one in said()["notes"]]
+    named = said(f"--{option.replace('_', '-')}", url)
+    assert note not in [one["id"] for one in named["notes"]]
+    assert url.partition("://")[2].partition(":")[0] in named["files"]["server"]
+
+
+def test_a_redis_of_this_host_is_told_even_where_it_was_named() -> None:
+    here = replace(HOST, redis_url="redis://127.0.0.1:7000")
+    assert "redis_here" in [name for name, _ in advise(SERVED, LONG, here, wiring=Wiring.MP_REDIS).notes]
 
 
 def test_a_gpu_that_computes_faster_than_the_drive_loads_gets_no_drive() -> None:
@@ -103,7 +130,7 @@ def test_where_no_tier_helps_nothing_is_wired(reused: bool, prefixes: float, tie
 
 
 def test_the_demo_stages_two_of_the_longest_prefixes() -> None:
-    plan = advise(SERVED, LONG, HOST, wiring=Wiring.IN_PROCESS_DISK_ONLY).plan
+    plan = advise(replace(SERVED, vllm="0.25.1"), LONG, HOST, wiring=Wiring.IN_PROCESS_DISK_ONLY).plan
     assert plan is not None
     assert settings(plan)["max_local_cpu_size"] * GIB >= 2 * 131_072 * KV_BYTES
 
@@ -126,8 +153,40 @@ def test_versions_are_looked_up_for_the_wiring_and_platform() -> None:
     assert "pair_unknown" in notes(None, "0.32.0", "0.5.6")
     assert notes(Wiring.IN_PROCESS_DISK, "0.32.0", "0.5.6") == ["pair_fails"]
     assert notes(Wiring.IN_PROCESS_DISK, "0.32.0", "") == ["pair_fails"]
-    assert "pair_may_fail" in notes(Wiring.IN_PROCESS_DISK, "", "")
     assert "pair_unknown" in notes(Wiring.IN_PROCESS_DISK, "0.25.1", "0.5.1")
+
+
+@pytest.mark.parametrize(
+    ("vllm", "lmcache", "note"),
+    [
+        ("", "", "pair_may_fail"),
+        ("", "0.5.7", "pair_may_fail"),
+        ("0.26", "0.5.6", "pair_fails"),
+        ("0.32.0", "0.5.7", "pair_unkept"),
+        ("0.32.0", "0.6.0", "pair_unkept"),
+        ("0.26.0", "1.0", "pair_unkept"),
+    ],
+)
+@pytest.mark.parametrize("platform", [Platform.CUDA, Platform.WSL2])
+@pytest.mark.parametrize("wiring", [wiring for wiring in Wiring if wiring.mode is LMCacheMode.IN_PROCESS])
+def test_inside_the_engine_there_are_settings_up_to_vllm_0_25_only(
+    wiring: Wiring, platform: Platform, vllm: str, lmcache: str, note: str
+) -> None:
+    host = replace(HOST, platform=platform)
+    advice = advise(replace(SERVED, vllm=vllm, lmcache=lmcache), LONG, host, wiring=wiring)
+    assert (advice.plan, [name for name, _ in advice.notes]) == (None, [note])
+    assert advise(replace(SERVED, vllm="0.25.1", lmcache=lmcache), LONG, host, wiring=wiring).plan
+
+
+def test_inside_an_engine_without_a_gpu_there_is_no_connector_to_print() -> None:
+    with pytest.raises(KvtiersError, match="no connector for a CPU"):
+        notes(Wiring.IN_PROCESS_RAM, "0.32.0", "0.5.6", Host(10, 64, platform=Platform.CPU))
+
+
+def test_what_nobody_tried_is_said_of_a_wiring_and_a_platform(capsys: pytest.CaptureFixture[str]) -> None:
+    tried_elsewhere = ["--kv-bytes-per-token", "131072", "--vllm", "0.32.0", "--lmcache", "0.5.6"]
+    assert main([*ARGUMENTS, *tried_elsewhere]) == 0
+    assert "has tried vLLM 0.32.0 with LMCache 0.5.6, wired mp, on CUDA" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

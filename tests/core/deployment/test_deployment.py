@@ -56,6 +56,12 @@ def test_our_own_linter_finds_nothing_to_put_right(wiring: Wiring, form: Form) -
     assert [finding.id for finding in lint(sources, FACTS) if finding.certain] == []
 
 
+@pytest.mark.parametrize("form", Form)
+def test_a_store_that_runs_elsewhere_is_not_started_here(form: Form) -> None:
+    text = "".join(files_of(plan(Wiring.MP_REDIS, redis_url="redis://cache.internal:6380"), form).values())
+    assert ("cache.internal" in text, "valkey-server" in text) == (True, False)
+
+
 @pytest.mark.parametrize("wiring", Wiring)
 def test_a_unit_starts_the_very_command(wiring: Wiring) -> None:
     unit = files_of(plan(wiring), Form.SYSTEMD)["kvtiers-vllm.service"]

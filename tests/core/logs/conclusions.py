@@ -30,6 +30,13 @@ MP_STORES = [info("Stored 1280 tokens in 0.020 seconds"), info("Stored 1280 toke
 MP_WORKS = [*MP_STORES, info("Retrieved 1280 tokens in 0.013 seconds")]
 
 
+def mp_lookup(found: int, asked: int) -> str:
+    """Of the LMCache server."""
+    return info(
+        f"Prefetch request completed (L1+L2): {found}/{asked} retained keys ({found} L1, 0 L2) in 1 ms (x=r, y)"
+    )
+
+
 def works(request: str) -> list[str]:
     """Loaded from a tier."""
     return [lookup(request, hit=1280, load=1280), retrieved(request)]
@@ -217,7 +224,10 @@ CONCLUSIONS = [
     ),
     ("mp_server_gone", [*MP_WORKS, info("LMCache server is unhealthy — entering degraded mode", 2, "WARNING")]),
     ("mp_unregistered", [*MP_WORKS, warning("Rejecting STORE for unregistered GPU instance ID 7")]),
-    ("mp_few_workers", [*MP_WORKS, warning("AffinityThreadPool: affinity_key=9 wrapped onto worker slot 0 (only 1 x")]),
+    (
+        "mp_few_workers",
+        [*MP_WORKS, warning("AffinityThreadPool: affinity_key=9 wrapped onto worker slot 0 (only 1 x")],
+    ),
     (
         "mp_few_workers",
         [
@@ -227,6 +237,25 @@ CONCLUSIONS = [
         ],
     ),
     ("mp_never_loaded", MP_STORES),
+    ("found_not_loaded", [*MP_STORES, *[mp_lookup(5, 5)] * 3]),
+    ("few_hits", [MP_STORES[0], *[mp_lookup(1, 50)] * 5, MP_WORKS[-1]]),
+    ("hits_stopped", [*[line for _ in range(20) for line in MP_WORKS[1:]], *[MP_STORES[0]] * 500]),
+    ("few_hits", [START, *works("h"), *cold(14)]),
+    ("counters_read", ["lmcache:num_hit_tokens_total 50000"]),
+    ("counters_read", ['lmcache_mp_lookup_hit_tokens_total{model="m"} 50000']),
+    ("counters_read", ["vllm:kv_offload_load_bytes_total{} 5e9", "vllm:external_prefix_cache_queries_total{} 0"]),
+    ("counters_read", ["INFO KV Transfer metrics: GPU_to_CPU_total_bytes=1e9, CPU_to_GPU_total_bytes=9600000000"]),
+    ("written_never_read", ["lmcache:num_stored_tokens_total 4096"]),
+    ("not_read", [START, " ".join([lookup("a"), lookup("b"), lookup("c")])]),
+    (
+        "hash_drift",
+        [
+            START,
+            info(r"Initialized NONE_HASH=b'\x11\xb5{' from vLLM"),
+            info(r"Initialized NONE_HASH=b'\x99' from vLLM"),
+            lookup("r"),
+        ],
+    ),
     ("mp_reaped", [*MP_WORKS, warning("Reaped GPU instance 7: silent for 121.0s (pinged=True)")]),
     ("hits_stopped", [START, *[line for n in range(8) for line in works(f"h{n}")], *cold(30)]),
     ("few_hits", [START, *works("h"), *cold(40)]),
@@ -253,6 +282,8 @@ CONCLUSIONS = [
         [START, READY, vllm_error("torch.OutOfMemoryError: CUDA out of memory."), START, *works("a")],
     ),
     ("not_ours", ["[2026-06-03 09:00:00] server_args=ServerArgs(model_path='m', enable_hierarchical_cache=True)"]),
+    ("not_ours", ["[gpu=0] Prefill batch. #new-seq: 1, #new-token: 9, #cached-token: 0"]),
+    ("two_servers", [START, *works("a"), "INFO KVBM Leader block allocation: G1 (GPU)=9 blocks, G2 (Host)=9 blocks"]),
     ("not_ours", ["INFO KVBM Leader block allocation: G1 (GPU)=9 blocks, G2 (Host)=9 blocks"]),
     ("not_ours", [ENGINE, CONNECTOR.replace("LMCacheConnectorV1", "DynamoConnector"), READY]),
     ("not_ours", [ENGINE, CONNECTOR.replace("LMCacheConnectorV1", "MooncakeStoreConnector"), READY]),
@@ -266,7 +297,7 @@ CONCLUSIONS = [
     ("counters_idle", ["vllm:kv_offload_store_bytes_total{} 0.0", "vllm:prefix_cache_hits_total{} 9.0 1764510000"]),
     # Loads before the first dump, none since: it is not "never".
     (
-        "counters",
+        "counters_read",
         [f"vllm:kv_offload_{each}_total{{}} {n}" for n in (1, 2) for each in ("store_bytes", "load_time")]
         + ["vllm:kv_offload_load_bytes_total{} 7"] * 2,
     ),

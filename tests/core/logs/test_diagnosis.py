@@ -8,7 +8,18 @@ from kvtiers.logs.diagnosis import conclude
 from kvtiers.logs.read import read_log
 from kvtiers.logs.requests import Kind
 from kvtiers.words import LANGUAGES, all_texts
-from tests.core.logs.builders import CONNECTOR, ENGINE, LONG_HEAD, REAL, diagnose, lookup, retrieved
+from tests.core.logs.builders import (
+    CONNECTOR,
+    ENGINE,
+    LONG_HEAD,
+    REAL,
+    diagnose,
+    info,
+    lookup,
+    retrieved,
+    stored,
+    vllm_error,
+)
 from tests.core.logs.conclusions import CONCLUSIONS
 
 
@@ -70,10 +81,48 @@ def test_containers_whose_lines_are_mixed_are_two_servers(prefix: str) -> None:
     assert diagnose(text).conclusion.id == "two_servers"
 
 
+FAILS = [ENGINE, vllm_error("torch.OutOfMemoryError: CUDA out of memory.")]
+LOADS = [ENGINE, CONNECTOR, lookup("r", hit=1280, load=1280), retrieved("r")]
+
+
+@pytest.mark.parametrize("prefix", ["{} | ", "{}-1  | ", "[pod/vllm-{}/engine] ", "Nov 29 14:06:56 host vllm-{}[81]: "])
+def test_a_failed_start_is_made_good_by_its_own_container_only(prefix: str) -> None:
+    def verdicts(first: str, second: str) -> list[str]:
+        lines = [prefix.format(first) + line for line in FAILS] + [prefix.format(second) + line for line in LOADS]
+        diagnosis = diagnose("\n".join(lines))
+        return [problem.id for problem in diagnosis.problems] or [diagnosis.conclusion.id]
+
+    assert verdicts("a", "a") == ["recovered"]
+    assert verdicts("a", "b") == ["two_servers", "out_of_gpu_memory"]
+
+
+def test_of_two_containers_one_after_the_other_nothing_is_compared() -> None:
+    lines = [name + line for name in ("a | ", "b | ") for line in (ENGINE, CONNECTOR, lookup("r"), stored("r"))]
+    assert [problem.id for problem in diagnose("\n".join(lines)).problems] == ["two_servers"]
+
+
+def test_an_engine_does_not_make_good_what_failed_its_lmcache_server() -> None:
+    server = [info("Supported transfer mode: auto"), "Traceback (most recent call last):", "RuntimeError: boom"]
+    loads = [
+        ENGINE,
+        CONNECTOR.replace("LMCacheConnectorV1", "LMCacheMPConnector"),
+        info("Retrieved 9 tokens in 1 seconds"),
+    ]
+    assert diagnose("\n".join([*server, *loads])).exit_status == 1
+    assert diagnose("\n".join([*server, server[0], *loads])).conclusion.id == "recovered"
+
+
+def test_of_a_log_that_names_failing_stores_it_is_not_said_that_it_does_not_tell() -> None:
+    puts = "E0905 14:46:37.882854 17930 store_py.cpp:1036] Put operation failed with error: RPC_FAIL"
+    text = "\n".join([ENGINE, CONNECTOR, lookup("a"), stored("a"), puts, lookup("b"), stored("b"), puts])
+    assert [problem.id for problem in diagnose(text).problems] == ["puts_failed"]
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_verdict_and_kind_has_words(language: str) -> None:
     texts = all_texts(language)["log"]
-    assert set(texts["conclusion"]) == {name for name, _ in CONCLUSIONS}
+    of_several_logs = {"see_the_server"}
+    assert set(texts["conclusion"]) == {name for name, _ in CONCLUSIONS} | of_several_logs
     assert set(texts["kind"]) == {kind.value for kind in Kind}
     for _, lines in CONCLUSIONS:
         conclusion = diagnose("\n".join(lines)).conclusion

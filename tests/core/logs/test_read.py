@@ -58,6 +58,7 @@ def test_a_gzip_of_several_members_is_read_to_its_end() -> None:
         ("Reqid".encode("utf-16"), "UTF-16"),
         (b"\x1f\x8b\x08\0broken", "damaged|no line"),
         (b"hello\nworld\n", "no line of vLLM or LMCache"),
+        (b"lmcache==0.5.6\nvllm==0.20.0\n", "no line of vLLM or LMCache"),
     ],
 )
 def test_what_is_no_log_is_refused_in_plain_words(data: bytes, message: str) -> None:

@@ -111,6 +111,48 @@ def test_what_a_user_asked_is_no_error() -> None:
     assert diagnose(text).problems == ()
 
 
+@pytest.mark.parametrize(
+    "joined",
+    [
+        lambda lines: json.dumps([{"message": line, "severity": "INFO"} for line in lines]),
+        lambda lines: json.dumps([{"textPayload": line} for line in lines], separators=(",", ":")),
+        "\r".join,
+        "\r\n".join,
+        "\\n".join,
+    ],
+    ids=["array", "compact", "cr", "crlf", "escaped"],
+)
+def test_lines_are_told_apart_whatever_became_of_their_ends(joined: Callable[[list[str]], str]) -> None:
+    whole = diagnose(REAL.read_text())
+    read = diagnose(joined(REAL.read_text().splitlines()))
+    assert [request.kind for request in read.log.finished] == [request.kind for request in whole.log.finished]
+    assert (read.conclusion.id, read.log.not_read) == (whole.conclusion.id, 0)
+
+
+def test_lookups_lost_on_one_line_are_counted_and_nothing_is_concluded_from_the_rest() -> None:
+    log = diagnose(" ".join(line.strip() for line in REAL.read_text().splitlines()))
+    assert (log.log.not_read, log.conclusion.id) == (14, "not_read")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Successfully installed lmcache-0.5.6 x-1",
+        *(
+            "Requirement already satisfied: lmcache==0.5.6 in /usr/lib",
+            "Requirement already satisfied: lmcache in /x (0.5.6)",
+        ),
+        *(" + lmcache==0.5.6", "lmcache==0.5.6", "lmcache                  0.5.6", "Collecting lmcache==0.5.6"),
+        *("Downloading lmcache-0.5.6-cp312-manylinux.whl (9 MB)", "Status: Downloaded lmcache/vllm-openai:v0.5.6"),
+    ],
+)
+@pytest.mark.parametrize("vllm", [ENGINE, 'Pulled  Container image "vllm/vllm-openai:v0.32.0" already present'])
+def test_versions_are_read_where_images_and_packages_name_them(said: str, vllm: str) -> None:
+    lines = [said, vllm.replace("=cpu", "=cuda"), CONNECTOR, lookup("r", hit=1280, load=1280), retrieved("r")]
+    values = diagnose("\n".join(lines)).conclusion.values
+    assert (values["vllm"], values["lmcache"]) == ("0.32.0", "0.5.6")
+
+
 def test_lookups_that_are_not_understood_are_counted() -> None:
     text = "\n".join([lookup("a"), info("Reqid: b, Total tokens 1330, a form of another version")])
     assert read_log_text(text).not_read == 1

@@ -128,6 +128,15 @@ WARNING_LINES = {
     "offload_size_missing": vllm_error("Exception: cpu_bytes_to_use must be specified in kv_connector_extra_config"),
     "offload_tier_unknown": vllm_error("ValueError: Unknown secondary tier type: 'fs_python'. Supported: x"),
     "engine_fatal": vllm_error("EngineCore encountered a fatal error."),
+    "oom_killed": "[12345.6] Out of memory: Killed process 1234 (VLLM::Worker_TP) total-vm:1kB",
+    "exited": "vllm-1 exited with code 139",
+    "restarted_for_failing": "Warning  BackOff  2m (x10)  kubelet  Back-off restarting failed container vllm in pod x",
+    "process_raised": "(EngineCore pid=3) Process EngineCore:",
+    "panicked": "thread 'tokio-runtime-worker' panicked at src/lib.rs:10:5:",
+    "gpu_lost": "[ 123.4] NVRM: Xid (PCI:0000:65:00): 79, GPU has fallen off the bus.",
+    "not_started": "/bin/bash: line 1: vllm: command not found",
+    "redis_unreached": "Could not connect to Redis at 10.0.0.5:6379: Connection refused",
+    "store_failed": "E0905 14:46:37.882854 17930 store_py.cpp:1036] Put operation failed with error: RPC_FAIL",
 }
 
 
@@ -149,4 +158,4 @@ def test_passwords_in_addresses_are_not_repeated() -> None:
 
 @pytest.mark.parametrize("name", WARNINGS)
 def test_an_entry_holds_all_there_is_to_say_of_a_warning(name: str) -> None:
-    assert set(read_table("logs/warnings.toml")[name]) - {"problem", "at_info", "regex"} == {"line", "meaning"}
+    assert set(read_table("logs/warnings.toml")[name]) - {"problem", "at_info", "regex", "find"} == {"line", "meaning"}

@@ -109,6 +109,13 @@ def test_without_cuda_ipc_the_engine_copies_through_shared_memory(platform: Plat
     assert (mode.transfer, bool(mode.shm_name)) == (transfer, platform is not Platform.CUDA)
 
 
+@pytest.mark.parametrize("chosen", Wiring)
+@pytest.mark.parametrize("platform", Platform)
+def test_in_wsl2_an_engine_is_told_to_pin_memory(chosen: Wiring, platform: Platform) -> None:
+    pinned = engine_environment(Plan(chosen, "m", platform=platform)).get("VLLM_WSL2_ENABLE_PIN_MEMORY")
+    assert pinned == ("1" if platform is Platform.WSL2 else None)
+
+
 def test_vllms_own_tiers_count_bytes() -> None:
     plan = Plan(Wiring.VLLM_TIERING, "m", cpu_gib=2, disk_path="/mnt/kv")
     extra = json.loads(engine_command(plan)[-1])["kv_connector_extra_config"]

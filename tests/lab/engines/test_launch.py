@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from kvtiers.result.steps import Arm
-from kvtiers.settings import mp
+from kvtiers.settings import mp, wiring
 from kvtiers.settings.version_pairs import LMCacheMode
+from kvtiers.settings.wiring import Plan, Platform, Wiring, engine_environment
 from kvtiers.units import GIB
-from lab.engines.launch import Launch, mp_mode
+from lab.engines.launch import Launch
 from lab.engines.presets import PRESETS, choose_preset
 from lab.errors import LabError
 from lab.knobs import Knobs, pool_for
@@ -59,10 +60,16 @@ def test_every_process_binds_to_loopback_and_says_nothing_to_anybody(preset: str
 def test_the_server_runs_as_plan_writes_it_with_ram_and_the_drive_under_test(preset: str) -> None:
     run = LocalRun(PRESETS[preset], Knobs())
     server, lmcache, _ = dry_run(run)
-    storage = storage_for(run, pool_of(run), Path("/RUN/chunks"), direct_io=True)
-    mode = mp_mode(run.preset, storage, 256, port=8103, http_port=8102)
+    l1_gib = storage_for(run, pool_of(run), Path("/RUN/chunks"), direct_io=True).l1_gib
+    platform = Platform.CPU if run.preset.engine == "cpu" else Platform.CUDA
+    plan = Plan(Wiring.MP_DRIVE, "m", cpu_gib=l1_gib, disk_path="/RUN/chunks", platform=platform)
+    planned = wiring.mp_mode(plan)
+    assert planned is not None
+    of_the_run = {"host": "127.0.0.1", "port": 8103, "http_port": 8102, "shm_name": planned.shm_name and "chunks"}
+    mode = replace(planned, **of_the_run)  # type: ignore[arg-type]
     assert list(server.command[1:]) == mp.server_command(mode)[1:]
     assert list(lmcache.command[-2:]) == mp.vllm_arguments(mode)
+    assert engine_environment(plan).items() <= lmcache.environment.items()
     adapter = json.loads(_option(server, "--l2-adapter"))
     assert adapter == {"type": "fs", "base_path": "/RUN/chunks", "use_odirect": True}
     assert not [name for name in lmcache.environment if name.startswith("LMCACHE_") and name not in _HARMLESS]

@@ -24,6 +24,16 @@ def test_the_tier_is_named_by_the_counter_that_moved(after: dict[str, float], sa
     assert said in answered_by({L1: 100.0}, after)
 
 
+def test_a_server_that_counts_no_hit_is_not_asked_for_again() -> None:
+    assert "--server" in answered_by({}, {})
+    assert answered_by({}, {}, with_server=True) == "from which tier can't be told: that LMCache server counts no hit"
+
+
+@pytest.mark.parametrize("status", [{}, {"is_healthy": True, "storage_manager": []}])
+def test_a_status_that_is_none_of_lmcaches_is_unclear_and_no_traceback(status: dict[str, Any]) -> None:
+    assert server_point(status).state is State.UNCLEAR
+
+
 @pytest.mark.parametrize(
     ("changes", "state", "said"),
     [
