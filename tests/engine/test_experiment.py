@@ -34,7 +34,8 @@ START_TIMEOUT_S = 300.0
 MARK = f"KVTIERS_TEST_RUN={uuid.uuid4()}"
 CHUNKS = DEFAULT_CACHE_ROOT / f"tests-{uuid.uuid4().hex[:8]}"
 # Of an answer the first token is what counts.
-OPTIONS = ("--engine", "cpu", "--max-tokens", "8", "--cache-dir", str(CHUNKS))
+SHORT = ("--max-tokens", "8")
+OWN = ("--engine", "cpu", "--cache-dir", str(CHUNKS))
 ENGINE, SERVER = b"vllm.entrypoints.openai.api_server", b"--l1-size-gb"
 
 
@@ -42,7 +43,7 @@ def lab(*arguments: str) -> subprocess.Popen[str]:
     assert engine_python("cpu").exists(), "the engine is not set up: run python -m lab setup --engine cpu"
     name, _, value = MARK.partition("=")
     return subprocess.Popen(
-        [sys.executable, "-m", "lab", "run", *OPTIONS, *arguments],
+        [sys.executable, "-m", "lab", "run", *SHORT, *(() if "--url" in arguments else OWN), *arguments],
         cwd=REPOSITORY,
         env=os.environ | {name: value},
         stdout=subprocess.PIPE,

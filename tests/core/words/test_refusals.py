@@ -18,7 +18,7 @@ CODE = Path(__file__).parents[3] / "kvtiers"
 ENGLISH = re.compile(r"[A-Za-z']+(?: [A-Za-z']+)+")
 
 WRITTEN_SO = re.compile(
-    r"`[^`]*`|pip install pyyaml|helm template|--as systemd|vLLM production-stack"
+    r"`[^`]*`|pip install pyyaml|helm template|--as systemd|lab run --wiring in-process|vLLM production-stack"
 )  # in any language
 
 
