@@ -1,10 +1,6 @@
-"""The command line: run, survive, setup, gpu, show, models, check."""
+"""The command line: run, survive, stress, setup, gpu, show, models, check."""
 
-import json
-import os
 import signal
-from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -21,6 +17,7 @@ from kvtiers.result.survival import read_survival
 from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.units import format_bytes
 from lab.cli_options import (
+    CacheDirectory,
     Engine,
     EngineArguments,
     KnownBad,
@@ -31,26 +28,26 @@ from lab.cli_options import (
     Server,
     StartTimeout,
     Wiring,
+    fail,
     refuse_beside_url,
     vllm_words,
 )
-from lab.engines.admission import admit, chosen, fitting
+from lab.engines.admission import admit, chosen, planned
 from lab.engines.install import set_up
 from lab.engines.models import bring
 from lab.engines.presets import PRESETS, choose_preset
 from lab.errors import LabError
-from lab.judge.check import DEFAULT_CEILING_TOKENS, DEFAULT_DOCUMENT_TOKENS, Check, run_check
-from lab.judge.points import State
+from lab.judge.command import check
 from lab.knobs import Knobs
 from lab.launches import DEFAULT_CACHE_ROOT, DEFAULT_START_TIMEOUT_S, LocalRun, dry_run
 from lab.local_run import run_local
 from lab.options import options_from
-from lab.paths import LATEST, RESULTS
+from lab.paths import LATEST
 from lab.readiness import readiness
 from lab.report import outcome
 from lab.report.show import save_chart, show
-from lab.survive.report import show as show_survival
-from lab.survive.run import run_survive
+from lab.trials.command import show as show_trials
+from lab.trials.command import stress, survive
 from lab.url_run import run_url
 from machine import MachineError
 from machine.gpu import Choice
@@ -80,7 +77,7 @@ def run(
     wiring: Wiring = LMCacheMode.MP,
     known_bad: KnownBad = False,
     engine_arg: EngineArguments = None,
-    cache_dir: Annotated[Path, typer.Option(help="On the drive under test.")] = DEFAULT_CACHE_ROOT,
+    cache_dir: CacheDirectory = DEFAULT_CACHE_ROOT,
     port: Port = None,
     start_timeout: StartTimeout = DEFAULT_START_TIMEOUT_S,
     url: Annotated[str | None, typer.Option(help="Measure a server that is already running.")] = None,
@@ -107,7 +104,7 @@ def run(
         places = (documents, cache_dir, port, start_timeout)
         return LocalRun(brought, knobs, *places, wiring, known_bad, choice.card, words)
 
-    local = _planned(engine, preset, run_on, must_run=not dry_run_only)
+    local = planned(engine, preset, run_on, must_run=not dry_run_only)
     admit(local, will_start=not dry_run_only)
     if dry_run_only:
         for launch in dry_run(local):
@@ -118,31 +115,8 @@ def run(
     _report(run_local(local), output)
 
 
-@app.command()
-def survive(
-    engine: Engine = "auto",
-    preset: PresetName = None,
-    cache_dir: Annotated[Path, typer.Option(help="On the drive under test.")] = DEFAULT_CACHE_ROOT,
-    start_timeout: StartTimeout = DEFAULT_START_TIMEOUT_S,
-    output: Annotated[Path, typer.Option(help="The result file.")] = RESULTS / "survive.json",
-) -> None:
-    """What is found again after restarts, by another engine, with a token changed, with files lost or swapped?"""
-    outcome.check_writable(output)
-
-    def run_on(choice: Choice) -> LocalRun:
-        brought = choose_preset(preset, None, choice.engine)
-        return LocalRun(brought, Knobs(control=False), (), cache_dir, None, start_timeout, card=choice.card)
-
-    wanted = _planned(engine, preset, run_on)
-    admit(wanted, will_start=True)
-    set_up(wanted.preset.engine)
-    bring(wanted.preset)
-    survival = run_survive(wanted)
-    outcome.write(schema.dump(survival), output)
-    show_survival(survival, _out)
-    say(f"written: {output}")
-    if not survival.met:
-        raise typer.Exit(1)
+app.command()(survive)
+app.command()(stress)
 
 
 @app.command()
@@ -170,7 +144,7 @@ def show_result(file: Annotated[Path, typer.Argument(help="A result file.")] = L
     try:
         content = file.read_text(encoding="utf-8")
         if f'"{SURVIVAL}"' in content:
-            show_survival(read_survival(content), _out)
+            show_trials(read_survival(content), _out)
             return
         result = read_result(content)
     except (OSError, UnicodeDecodeError) as error:
@@ -190,32 +164,7 @@ def models() -> None:
     _out.print(table)
 
 
-@app.command()
-def check(
-    url: Annotated[str, typer.Argument(help="A running OpenAI-compatible vLLM server.")],
-    server: Annotated[str | None, typer.Option(help="The HTTP address of its LMCache server, in MP mode.")] = None,
-    log: Annotated[Path | None, typer.Option(help="Its log, for the reasons.")] = None,
-    api_key_env: Annotated[str | None, typer.Option(help="The variable that holds its API key.")] = None,
-    document_tokens: Annotated[int, typer.Option(min=300, help="Length of the prompts.")] = DEFAULT_DOCUMENT_TOKENS,
-    ceiling_tokens: Annotated[int, typer.Option(help="Prompt tokens to send at most.")] = DEFAULT_CEILING_TOKENS,
-    evict: Annotated[bool, typer.Option(help="Push prompts out of the GPU's pool, other people's too.")] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Does a running server's tier work? Exits 1 when a checkpoint fails, 2 when the server cannot be asked."""
-    key = os.environ.get(api_key_env) if api_key_env else None
-    if api_key_env and not key:
-        _fail(f"the variable {api_key_env} is not set", 2)
-    try:
-        points = run_check(Check(url, log, key, document_tokens, ceiling_tokens, evict, server))
-    except LabError as error:
-        _fail(str(error), 2)
-    if as_json:
-        _out.print_json(json.dumps([asdict(point) for point in points]))
-    else:
-        for point in points:
-            _out.print(f"{point.state:<8}{point.name:<15}{point.what}", markup=False, soft_wrap=True)
-    if any(point.state is State.FAILED for point in points):
-        raise typer.Exit(1)
+app.command()(check)
 
 
 def main() -> None:
@@ -225,9 +174,9 @@ def main() -> None:
     try:
         app(standalone_mode=True)
     except (LabError, KvtiersError, MachineError) as error:
-        _fail(str(error), 1)
+        fail(str(error), 1)
     except _Interrupted:
-        _fail("interrupted: the engines are stopped, no result was written", INTERRUPTED)
+        fail("interrupted: the engines are stopped, no result was written", INTERRUPTED)
 
 
 def _report(result: Result, output: Path) -> None:
@@ -240,25 +189,7 @@ def _report(result: Result, output: Path) -> None:
         raise typer.Exit(1)
 
 
-def _planned(
-    engine: str, preset: str | None, run_on: Callable[[Choice], LocalRun], *, must_run: bool = True
-) -> LocalRun:
-    """The run on the engine that is wanted; where neither that nor a preset is named, on one that fits."""
-    choice = chosen(engine, must_run=must_run)
-    if engine != "auto" or preset:
-        return run_on(choice)
-    fits, run = fitting(choice, run_on)
-    if fits is not choice:
-        say(f"no GPU can be used: {fits.why}")
-    return run
-
-
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
     for other in _STOPPING_SIGNALS:  # stopping has begun; an impatient second Ctrl-C must not break it off
         signal.signal(other, signal.SIG_IGN)
     raise _Interrupted
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    Console(stderr=True, highlight=False).print(f"error: {message}", markup=False, soft_wrap=True)
-    raise SystemExit(code)

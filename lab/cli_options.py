@@ -1,12 +1,13 @@
-"""The options of the command line that several commands share, or that take more than a line to say."""
+"""What several commands share: options, what is refused of them, how a command fails."""
 
 import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
+from rich.console import Console
 
 from kvtiers.settings.version_pairs import LMCacheMode
 from lab.errors import LabError
@@ -58,6 +59,7 @@ Server = Annotated[
     typer.Option(help="HTTP address of its LMCache server, whose RAM is then emptied between steps."),
 ]
 Log = Annotated[Path | None, typer.Option(help="LMCache's log: that server's, or with LMCache inside it the engine's.")]
+CacheDirectory = Annotated[Path, typer.Option("--cache-dir", help="On the drive under test.")]
 
 
 def vllm_words(arguments: Sequence[str]) -> tuple[str, ...]:
@@ -95,3 +97,9 @@ def refuse_beside_url(context: typer.Context) -> None:
 def _is_typed(context: typer.Context, name: str) -> bool:
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
+
+
+def fail(message: str, code: int) -> NoReturn:
+    """Say so on standard error, and end."""
+    Console(stderr=True, highlight=False).print(f"error: {message}", markup=False, soft_wrap=True)
+    raise SystemExit(code)

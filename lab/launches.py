@@ -2,24 +2,28 @@
 
 import contextlib
 import math
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kvtiers.model import kv_spec
 from kvtiers.result.steps import Arm, Moment, Step
-from kvtiers.settings.mp import vllm_arguments
+from kvtiers.settings.mp import Transfer, vllm_arguments
 from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.units import GIB, format_bytes
 from lab.engines.card import CardShare, card_share
-from lab.engines.launch import Connection, Launch, Storage, engine_launch, in_process, mp_mode, server_launch
+from lab.engines.launch import Connection, Launch, Storage, engine_launch, in_process, mp_mode, server_launch, transfer
 from lab.engines.models import preset_config, weight_bytes
-from lab.engines.ports import FIRST_PORT, ports_from
+from lab.engines.ports import FIRST_PORT, ports_from, reserved_ports
 from lab.engines.presets import Preset
 from lab.engines.process import MILESTONES, Process, wait_until_healthy
+from lab.engines.shared_memory import shared_memory
 from lab.errors import LabError
 from lab.knobs import FLOODS, Knobs, Pool, pool_for
+from lab.measure.chunks import check_cache_root, supports_direct_io
 from lab.paths import STATE
+from lab.run_directory import alone, run_directory
 from machine.gpu import Card
 from machine.limits import available_memory_bytes
 from machine.memory import IN_PROCESS_MORE_BYTES, engines_that_fit
@@ -76,6 +80,35 @@ class Directories:
 
     chunks: Path
     sockets: Path
+
+
+@dataclass(frozen=True)
+class Staged:
+    """What a run has of this machine while it lasts."""
+
+    directories: Directories
+    storage: Storage
+    ports: tuple[int, ...]
+
+
+@contextlib.contextmanager
+def staged(wanted: LocalRun, pool: Pool, ports: int) -> Iterator[Staged]:
+    """Directories, room in shared memory and ports for the one run of this clone; all of it is gone afterwards.
+
+    Raises:
+        LabError: another run is under way, or one of them can't be had.
+    """
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(alone())
+        check_cache_root(wanted.cache_root, bytes_stored(wanted, pool))
+        chunks = stack.enter_context(run_directory(wanted.cache_root))
+        sockets = stack.enter_context(run_directory(Path(tempfile.gettempdir())))
+        reserved = stack.enter_context(reserved_ports(ports, wanted.port))
+        direct_io = not wanted.knobs.page_cache and supports_direct_io(chunks)
+        storage = storage_for(wanted, pool, chunks, direct_io=direct_io)
+        if wanted.is_mp and transfer(wanted.preset) is not Transfer.LMCACHE_DRIVEN:
+            stack.enter_context(shared_memory(chunks.name, storage.l1_gib))
+        yield Staged(Directories(chunks, sockets), storage, reserved)
 
 
 def dry_run(wanted: LocalRun) -> list[Launch]:

@@ -1,37 +1,32 @@
 """A run on processes that the lab starts itself: measure, start anew where wanted, measure again, stop."""
 
 import contextlib
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from kvtiers.ledger.tiers import Tier
 from kvtiers.model import kv_spec
 from kvtiers.result.schema import Mode, Model, ProcessRun, Program, Result, Settings
 from kvtiers.result.steps import Arm
-from kvtiers.settings.mp import Transfer
 from lab.engines.install import engine_versions, refuse_known_bad
-from lab.engines.launch import Launch, Storage, engine_threads, transfer
+from lab.engines.launch import Launch, Storage, engine_threads
 from lab.engines.models import bring, preset_config
-from lab.engines.ports import reserved_ports
 from lab.engines.process import Process
-from lab.engines.shared_memory import require_shared, shared_memory
+from lab.engines.shared_memory import require_shared
 from lab.engines.tokenizer import tokenize
 from lab.judge.engine_log import EngineLog
 from lab.judge.server_log import CacheServerLog
 from lab.knobs import FLOODS, Pool, pool_for
-from lab.launches import Directories, LocalRun, bytes_stored, launches, process_groups, running, storage_for
+from lab.launches import LocalRun, Staged, launches, process_groups, running, staged
 from lab.machine import describe
 from lab.measure.cache_server import CacheServer
-from lab.measure.chunks import ChunkFiles, check_cache_root, supports_direct_io
+from lab.measure.chunks import ChunkFiles
 from lab.measure.client import Client
 from lab.measure.documents import Document, TokenSource, ordinary_ids, read_documents
 from lab.measure.scenarios import Experiment, Target
 from lab.paths import LOGS, portable
 from lab.report.outcome import Outcome, asked_for, assemble, collect
-from lab.run_directory import alone, run_directory
 
 
 @dataclass(frozen=True)
@@ -60,7 +55,8 @@ def run_local(wanted: LocalRun) -> Result:
     pool = pool_for(wanted.knobs, preset.block_tokens, spec.bytes_per_token, seeded=seeded)
     experiment = _experiment(wanted, pool, config)
     outcome = Outcome()
-    with alone(), _stage(wanted, pool) as stage:
+    with staged(wanted, pool, wanted.ports) as place:
+        stage = _stage(wanted, pool, place)
         groups = process_groups(wanted, pool, stage.storage, stage.planned)
         processes = _run_lives(wanted, groups, stage, experiment, outcome)
     return assemble(
@@ -84,20 +80,11 @@ def run_local(wanted: LocalRun) -> Result:
     )
 
 
-@contextlib.contextmanager
-def _stage(wanted: LocalRun, pool: Pool) -> Iterator[Stage]:
-    check_cache_root(wanted.cache_root, bytes_stored(wanted, pool))
-    with contextlib.ExitStack() as stack:
-        chunks = stack.enter_context(run_directory(wanted.cache_root))
-        sockets = stack.enter_context(run_directory(Path(tempfile.gettempdir())))
-        ports = stack.enter_context(reserved_ports(wanted.ports, wanted.port))
-        direct_io = not wanted.knobs.page_cache and supports_direct_io(chunks)
-        storage = storage_for(wanted, pool, chunks, direct_io=direct_io)
-        if wanted.is_mp and transfer(wanted.preset) is not Transfer.LMCACHE_DRIVEN:
-            stack.enter_context(shared_memory(chunks.name, storage.l1_gib))
-        files = ChunkFiles(chunks, wanted.knobs.chunk_tokens * pool.kv_bytes_per_token, direct_io)
-        planned = launches(wanted, pool, Directories(chunks, sockets), ports, direct_io=direct_io)
-        yield Stage(files, storage, planned)
+def _stage(wanted: LocalRun, pool: Pool, place: Staged) -> Stage:
+    storage = place.storage
+    files = ChunkFiles(storage.directory, wanted.knobs.chunk_tokens * pool.kv_bytes_per_token, storage.direct_io)
+    planned = launches(wanted, pool, place.directories, place.ports, direct_io=storage.direct_io)
+    return Stage(files, storage, planned)
 
 
 def _run_lives(

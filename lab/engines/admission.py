@@ -34,6 +34,19 @@ def chosen(engine: str, *, must_run: bool = True) -> Choice:
     return choice
 
 
+def planned(
+    engine: str, preset: str | None, run_on: Callable[[Choice], LocalRun], *, must_run: bool = True
+) -> LocalRun:
+    """The run on the engine that is wanted; where neither that nor a preset is named, on one that fits."""
+    choice = chosen(engine, must_run=must_run)
+    if engine != "auto" or preset:
+        return run_on(choice)
+    fits, run = fitting(choice, run_on)
+    if fits is not choice:
+        say(f"no GPU can be used: {fits.why}")
+    return run
+
+
 def fitting(choice: Choice, run_on: Callable[[Choice], LocalRun]) -> tuple[Choice, LocalRun]:
     """The run on what was chosen; on the CPU where it was a card that holds no engine of that run."""
     run = run_on(choice)

@@ -27,7 +27,7 @@ def bring(preset: Preset) -> Path:
         return _fetch(preset)
     if path.name == "tiny" and not (path / "made.json").is_file():
         say("making the embedded model (27M parameters, seeded)")
-        _make(path)
+        make(path)
     return path
 
 
@@ -71,8 +71,13 @@ def _fetch(preset: Preset, *what: str) -> Path:
     return Path(told["directory"])
 
 
-def _make(directory: Path) -> None:
-    command = [str(engine_python("cpu")), str(ENGINES / "cpu" / "make_model.py"), str(directory)]
+def make(directory: Path, *seed: int) -> None:
+    """The embedded model, there; with another ``seed`` other weights, for the same tokens.
+
+    Raises:
+        LabError: when that fails.
+    """
+    command = [str(engine_python("cpu")), str(ENGINES / "cpu" / "make_model.py"), str(directory), *map(str, seed)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines()[-2:]

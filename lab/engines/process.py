@@ -40,7 +40,6 @@ MILESTONES = {
 _HEALTH = {Program.ENGINE: "/health", Program.SERVER: "/healthcheck"}
 STOP_GRACE_S = 20.0
 _POLL_S = 0.1
-# Ends a process group when the lab is killed: its end of the pipe closes then.
 _GUARD = """
 cat
 kill -s TERM -- "-$1"
@@ -57,8 +56,8 @@ _BOILERPLATE = re.compile(r"Traceback|^\s|raise |See root cause|EngineCore faile
 
 
 class Process:
-    """A running process. Use as a context manager; leaving it stops the whole process group. Its methods raise
-    LabError, with what its log says, where it is gone."""
+    """A running process, which leads a group as ``pid``. Use as a context manager; leaving it stops that group. Its
+    methods raise LabError, with what its log says, where it is gone."""
 
     def __init__(self, launch: Launch, log_path: Path) -> None:
         self.launch = launch
@@ -84,12 +83,8 @@ class Process:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        self._guard = subprocess.Popen(
-            ["sh", "-c", _GUARD, "sh", str(self._process.pid), str(round(STOP_GRACE_S))],
-            stdin=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        self.pid = self._process.pid
+        self._guard = guard(self.pid)
         return self
 
     def progress(self) -> tuple[int, str]:
@@ -130,6 +125,15 @@ class Process:
             lines = "\n".join(f"  {line}" for line in meaningful_lines(self.log_path.read_text(errors="replace")))
             raise LabError(f"the {self.launch.name} {how}:\n{lines}\nThe whole log: {self.log_path}")
 
+    def alive(self) -> bool:
+        """Has it not ended?"""
+        return self._process.poll() is None
+
+    def kill(self) -> None:
+        """End it as a crash would, without a word."""
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+
     def __exit__(self, *_: object) -> None:
         """End the process group: first politely, then for good. Returns when all of it is gone."""
         self._signal(signal.SIGINT)
@@ -144,7 +148,7 @@ class Process:
 
     def _require_own_port(self) -> None:
         """A stranger on the port would be measured in this process's stead."""
-        started, port = psutil.Process(self._process.pid), self.launch.port
+        started, port = psutil.Process(self.pid), self.launch.port
         for process in (started, *started.children(recursive=True)):
             with contextlib.suppress(psutil.NoSuchProcess):
                 sockets = process.net_connections("tcp")
@@ -155,7 +159,7 @@ class Process:
     def _signal(self, number: int) -> bool:
         """Is there a process left in the group to take it?"""
         try:
-            os.killpg(self._process.pid, number)
+            os.killpg(self.pid, number)
         except ProcessLookupError:
             return False
         return True
@@ -176,6 +180,16 @@ def wait_until_healthy(
             process.give_up(timeout_s)
             on_progress(process, *process.progress())
         time.sleep(_POLL_S)
+
+
+def guard(group: int) -> subprocess.Popen[bytes]:
+    """Ends a process group when the lab is killed: its end of the pipe closes then."""
+    return subprocess.Popen(
+        ["sh", "-c", _GUARD, "sh", str(group), str(round(STOP_GRACE_S))],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
 
 
 def meaningful_lines(log: str, limit: int = 6) -> list[str]:

@@ -16,6 +16,8 @@ from kvtiers.result.steps import Moment
 # Chosen, not measured on a GPU. A bfloat16 holds 8 bits, so logits between 16 and 32, as likely tokens have them, lie
 # 0.125 apart: four such steps. The likelier of two tokens is then at most 1.65 times as likely as the other.
 GAP_NATS = 0.5
+# What float32 explains, and more: on the lab's CPU engine right answers lay 0 apart.
+EXACT_NATS = 0.02
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,12 @@ def first_difference(first: Sequence[int], other: Sequence[int]) -> int | None:
     """Where two answers part, counted from 0; None where they are equal."""
     pairs = itertools.zip_longest(first, other)
     return next((position for position, (one, two) in enumerate(pairs) if one != two), None)
+
+
+def drift_nats(first: Sequence[float], other: Sequence[float]) -> float:
+    """By how much the same tokens were likelier in one answer than in the other, at most; by nothing where that is not
+    told."""
+    return max((abs(one - two) for one, two in zip(first, other, strict=False)), default=0.0)
 
 
 def is_rounding(gap_nats: float | None) -> bool:

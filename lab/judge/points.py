@@ -1,5 +1,6 @@
 """The checkpoints of ``lab check``, and what answers and counters say of each. Its sentences stand in points.toml."""
 
+import math
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import Any
 
 from kvtiers.result.evidence import Counters
 from kvtiers.units import format_bytes, format_seconds
-from lab.judge.answers import first_difference, is_rounding
+from lab.judge.answers import GAP_NATS, drift_nats, first_difference
 from lab.measure.cache_server import L1_HITS, L2_HITS
 from lab.measure.client import Completion
 from lab.measure.server import RequestError
@@ -115,25 +116,38 @@ def answers(cold: Asked, reused: Sequence[Asked], gap_nats: Gap) -> Point:
     found = []
     for number, first in enumerate(cold.answers):
         others = [(step.answers[number], step.kept(number)) for step in reused if step.answers]
-        found.append(max((_agreement(first, other, gap_nats) for other, _ in others), default=Agreement.SAME))
+        found.append(max((agreement(first, other, gap_nats) for other, _ in others), default=Agreement.SAME))
         if len({kept for _, kept in others}) == 1 and len({(other.text, other.token_ids) for other, _ in others}) > 1:
             found[-1] = Agreement.WRONG
     many = f"{sum(kind is not Agreement.SAME for kind in found)} of {len(found)} prompts"
     return point("answers", max(found).name.lower(), many=many)
 
 
-def _agreement(first: Completion, other: Completion, gap_nats: Gap) -> Agreement:
-    if first.text == other.text:
-        return Agreement.SAME
-    position = first_difference(first.token_ids, other.token_ids)
-    if not first.prompt_ids or position is None or position >= min(len(first.token_ids), len(other.token_ids)):
+def agreement(first: Completion, other: Completion, gap_nats: Gap, tolerance_nats: float = GAP_NATS) -> Agreement:
+    """Of two answers to one prompt, where rounding explains ``tolerance_nats``; ``gap_nats``: as Client.gap_nats."""
+    apart = apart_nats(first, other, gap_nats)
+    if apart is None:
         return Agreement.UNTOLD
+    if apart > tolerance_nats:
+        return Agreement.WRONG
+    return Agreement.SAME if first.text == other.text else Agreement.ROUNDING
+
+
+def apart_nats(first: Completion, other: Completion, gap_nats: Gap) -> float | None:
+    """How far two answers lie apart: where logprobs are told, by how much a token of both was likelier in one of them,
+    though they look alike; and by the gap between the two tokens at which they part. None: the server doesn't tell."""
+    position = first_difference(first.token_ids, other.token_ids)
+    apart = drift_nats(first.logprobs[:position], other.logprobs[:position])
+    if position is None:
+        return apart if first.text == other.text else None
+    if not first.prompt_ids or position >= min(len(first.token_ids), len(other.token_ids)):
+        return None
     before = (*first.prompt_ids, *first.token_ids[:position])
     try:
         gap = gap_nats(before, first.token_ids[position], other.token_ids[position])
     except RequestError:
-        return Agreement.UNTOLD
-    return Agreement.ROUNDING if is_rounding(gap) else Agreement.WRONG
+        return None
+    return math.inf if gap is None else max(apart, gap)
 
 
 def _clearly_faster(these: Asked, those: Asked) -> bool:

@@ -68,7 +68,7 @@ class CacheServer(Server):
         idle = 0
         for is_last in tries(WRITE_TIMEOUT_S, _POLL_S):
             check()
-            pending = self._pending()
+            pending = self.pending()
             # Twice in a row: between two of its queues a write is in neither for a moment.
             idle = 0 if pending else idle + 1
             if idle == 2:
@@ -77,8 +77,8 @@ class CacheServer(Server):
                 raise LabError(f"LMCache's server still had {pending} writes to do after {WRITE_TIMEOUT_S:.0f} s")
 
     def clear_ram(self) -> None:
-        """Empty L1; what lies below stays."""
-        for is_last in tries(SETTLE_TIMEOUT_S, _POLL_S):
+        """Empty L1; what lies below stays. What is still being written there stays in RAM until then."""
+        for is_last in tries(WRITE_TIMEOUT_S, _POLL_S):
             self.answer("POST", "/cache/clear")
             left = self._told(lambda status: int(status["storage_manager"]["l1_manager"]["total_object_count"]))
             if not left:
@@ -89,7 +89,12 @@ class CacheServer(Server):
     def _ranks(self) -> int:
         return self._told(_widest)
 
-    def _pending(self) -> int:
+    def serves_engines(self) -> bool:
+        """Has any engine told it where its KV lies?"""
+        return self._told(_engines) > 0
+
+    def pending(self) -> int:
+        """Objects and tasks that are being written or fetched."""
         return self._told(_pending)
 
     def _told(self, read: Callable[[dict[str, Any]], int]) -> int:
@@ -116,8 +121,11 @@ def _widest(status: dict[str, Any]) -> int:
     return max((int(engine.get("world_size", 1)) for engine in engines), default=1)
 
 
+def _engines(status: dict[str, Any]) -> int:
+    return len(status["registered_gpu_ids"]) + len(status["registered_non_cuda_instance_ids"])
+
+
 def _pending(status: dict[str, Any]) -> int:
-    """What is still to be written or brought."""
     manager = status["storage_manager"]
     l1, prefetch = manager["l1_manager"], manager["prefetch_controller"]
     stores = manager["store_controllers"].values()

@@ -15,12 +15,14 @@ from lab.measure.server import RequestError, Server, said
 READ_TIMEOUT_S = 600.0
 # As many as vLLM gives unless its --max-logprobs says otherwise.
 LIKELIEST = 20
+_LOGPROBS = {"logprobs": 0}  # of the token that was chosen, and of no other
 
 
 @dataclass(frozen=True)
 class Completion:
     """One answer. ``ttft_s``: from sending the request to the first token; ``tpot_s``: mean per token after it;
-    ``cached_tokens`` and ``prompt_ids``: of the prompt, where the server tells."""
+    ``cached_tokens`` and ``prompt_ids``: of the prompt, where the server tells; ``logprobs``: of each generated token,
+    where they were asked for."""
 
     prompt_tokens: int
     token_ids: tuple[int, ...]
@@ -29,30 +31,37 @@ class Completion:
     tpot_s: float
     cached_tokens: int | None = None
     prompt_ids: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
 
 
 class Client(Server):
     """Talks to one OpenAI-compatible vLLM server, with ``api_key`` where it wants one. Each method raises RequestError
-    with what the server said."""
+    with what the server said. ``logprobs``: of the generated tokens, too; that takes time."""
 
-    def __init__(self, url: str, model: str, api_key: str | None = None) -> None:
+    def __init__(
+        self, url: str, model: str, api_key: str | None = None, *, read_timeout_s: float = READ_TIMEOUT_S
+    ) -> None:
         headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
         base = url.rstrip("/").removesuffix("/v1")  # as OpenAI's own clients are told it, or without
-        super().__init__(base, timeout=httpx.Timeout(10.0, read=READ_TIMEOUT_S), headers=headers)
+        super().__init__(base, timeout=httpx.Timeout(10.0, read=read_timeout_s), headers=headers)
         self.model = model
 
-    def complete(self, prompt: Sequence[int], max_tokens: int, request_id: str) -> Completion:
+    def complete(
+        self, prompt: Sequence[int], max_tokens: int, request_id: str, *, logprobs: bool = False
+    ) -> Completion:
         """Greedy completion of a prompt of token ids, sent as they are: no chat template, no tokenizer between us and
         the cache. Always ``max_tokens`` are generated; the engine logs the request as ``cmpl-<request_id>-0…``."""
-        return self._stream("/v1/completions", request_id, max_tokens, prompt=list(prompt), ignore_eos=True)
+        more = _LOGPROBS if logprobs else {}
+        return self._stream("/v1/completions", request_id, max_tokens, prompt=list(prompt), ignore_eos=True, **more)
 
-    def ask(self, text: str, max_tokens: int, request_id: str, *, chat: bool) -> Completion:
+    def ask(self, text: str, max_tokens: int, request_id: str, *, chat: bool, logprobs: bool = False) -> Completion:
         """Greedy answer of at most ``max_tokens`` to a text as prompt or, with ``chat``, as the only message: for
         servers whose tokenizer we do not have."""
         if chat:
             message = {"role": "user", "content": text}
-            return self._stream("/v1/chat/completions", request_id, max_tokens, messages=[message])
-        return self._stream("/v1/completions", request_id, max_tokens, prompt=text)
+            path = "/v1/chat/completions"
+            return self._stream(path, request_id, max_tokens, messages=[message], logprobs=logprobs)
+        return self._stream("/v1/completions", request_id, max_tokens, prompt=text, **(_LOGPROBS if logprobs else {}))
 
     def _stream(self, path: str, request_id: str, max_tokens: int, **asked: Any) -> Completion:
         asked |= {"model": self.model, "max_tokens": max_tokens, "temperature": 0, "stream": True}
@@ -122,7 +131,7 @@ def _completion(arrivals: Sequence[tuple[float, bytes]], started: float) -> Comp
     token_times: list[float] = []
     token_ids: list[int] = []
     text: list[str] = []
-    prompt_tokens, cached_tokens, prompt_ids = 0, None, ()
+    prompt_tokens, cached_tokens, prompt_ids, logprobs = 0, None, (), list[float]()
     for arrived, line in _lines(arrivals):
         if not line.startswith("data: ") or line == "data: [DONE]":
             continue
@@ -140,12 +149,22 @@ def _completion(arrivals: Sequence[tuple[float, bytes]], started: float) -> Comp
                 token_times.append(arrived)
                 token_ids += ids
                 text.append(words)
+                logprobs += _logprobs(choice)
     if not token_times:
         raise RequestError("the server's stream held no token")
     tokens = len(token_ids) or len(token_times)
     tpot_s = (token_times[-1] - token_times[0]) / (tokens - 1) if tokens > 1 else 0.0
     ttft_s = token_times[0] - started
-    return Completion(prompt_tokens, tuple(token_ids), "".join(text), ttft_s, tpot_s, cached_tokens, prompt_ids)
+    whole = "".join(text)
+    return Completion(
+        prompt_tokens, tuple(token_ids), whole, ttft_s, tpot_s, cached_tokens, prompt_ids, tuple(logprobs)
+    )
+
+
+def _logprobs(choice: dict[str, Any]) -> list[float]:
+    """Of a completion's tokens, or of a chat's."""
+    told = choice.get("logprobs") or {}
+    return told.get("token_logprobs") or [token["logprob"] for token in told.get("content") or ()]
 
 
 def _text(choice: dict[str, Any]) -> str:

@@ -49,7 +49,8 @@ def documented(name: str) -> str:
         "headline": _headline(runs[0], language),
         "steps": _steps(runs, language),
         "parts": _parts(runs, language),
-        "survive": _survive(language),
+        "survive": _trials("survive", language),
+        "stress": _trials("stress", language),
         "cards": _cards(language),
     }
     return filled(name, blocks)
@@ -101,8 +102,8 @@ def _setup(run: Result, language: str) -> str:
     return text("report.setup", language, known)
 
 
-def _survive(language: str) -> str:
-    run = read_survival((RESULTS / "reference" / "survive.json").read_text(encoding="utf-8"))
+def _trials(name: str, language: str) -> str:
+    run = read_survival((RESULTS / "reference" / f"{name}.json").read_text(encoding="utf-8"))
     setup = text("survive.setup", language, {**vars(run.machine), **vars(run.versions), "date": run.created[:10]})
     return f"{setup}\n\n{markdown(table(run, language))}"
 

@@ -17,7 +17,8 @@ from kvtiers.settings.version_pairs import LMCacheMode
 from lab.engines.launch import Launch
 from lab.engines.presets import PRESETS
 from lab.engines.process import Process
-from lab.judge.check import Check, run_check
+from lab.judge.asker import Check
+from lab.judge.check import run_check
 from lab.judge.points import Point, State
 from lab.knobs import Knobs
 from lab.launches import LocalRun, running

@@ -1,6 +1,6 @@
 """Write the embedded model: Qwen3-shaped, 27M parameters, seeded random weights. Runs in the engine's environment.
 
-usage: python make_model.py DIRECTORY
+usage: python make_model.py DIRECTORY [SEED OF THE WEIGHTS]
 
 The weights are wide enough that the next token depends on the whole context. vLLM's own ``--load-format dummy`` gives
 flat logits, and then every answer looks alike whether or not the cache brought back the right KV.
@@ -44,7 +44,7 @@ def write_tokenizer(directory: Path) -> None:
     wrapped.save_pretrained(directory)
 
 
-def write_weights(directory: Path) -> None:
+def write_weights(directory: Path, seed: int) -> None:
     """config.json and model.safetensors, float32."""
     config = Qwen3Config(
         vocab_size=VOCABULARY,
@@ -61,7 +61,7 @@ def write_weights(directory: Path) -> None:
         eos_token_id=1,
         dtype="float32",
     )
-    torch.manual_seed(SEED)
+    torch.manual_seed(seed)
     model = AutoModelForCausalLM.from_config(config)
     with torch.no_grad():
         for name, weights in model.named_parameters():
@@ -71,16 +71,16 @@ def write_weights(directory: Path) -> None:
     model.save_pretrained(directory)
 
 
-def main(target: Path) -> None:
+def main(target: Path, seed: int = SEED) -> None:
     """Build beside the target and rename, so that a half-written model is never taken for a whole one."""
     building = target.with_name(target.name + ".building")
     shutil.rmtree(building, ignore_errors=True)
     building.mkdir(parents=True)
     write_tokenizer(building)
-    write_weights(building)
-    (building / "made.json").write_text(json.dumps({"seed": SEED, "torch": torch.__version__}))
+    write_weights(building, seed)
+    (building / "made.json").write_text(json.dumps({"seed": seed, "torch": torch.__version__}))
     building.rename(target)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:]))

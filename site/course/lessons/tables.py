@@ -28,7 +28,8 @@ def tables(results: Path, words: Mapping[str, str], language: str) -> dict[str, 
         "kv-comparison": partial(_comparison, words),
         "lab-steps": lambda: _steps(_read(results, "cpu-tiny"), words, language),
         "lab-wirings": lambda: _wirings(results, language),
-        "lab-survive": lambda: _survive(results, language),
+        "lab-survive": partial(_trials, results, "survive", language),
+        "lab-stress": partial(_trials, results, "stress", language),
     }
 
 
@@ -52,8 +53,8 @@ def _wirings(results: Path, language: str) -> str:
     return _table(heads, rows)
 
 
-def _survive(results: Path, language: str) -> str:
-    heads, *rows = table(read_survival((results / "survive.json").read_text(encoding="utf-8")), language)
+def _trials(results: Path, name: str, language: str) -> str:
+    heads, *rows = table(read_survival((results / f"{name}.json").read_text(encoding="utf-8")), language)
     return _table(heads, rows)
 
 

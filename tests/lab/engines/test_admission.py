@@ -7,6 +7,7 @@ import pytest
 
 from kvtiers.settings.version_pairs import LMCacheMode
 from lab import cli
+from lab.engines import admission
 from lab.engines.admission import admit, fitting
 from lab.engines.install import pinned_versions
 from lab.engines.presets import DEFAULT_PRESET, PRESETS
@@ -64,7 +65,7 @@ def test_what_set_up_would_not_mend_is_refused_before_it(
     with pytest.raises(LabError, match=said):
         admit(run, will_start=True)
     begun: list[str] = []
-    monkeypatch.setattr(cli, "chosen", lambda engine, *, must_run=True: Choice(run.preset.engine, run.card))
+    monkeypatch.setattr(admission, "chosen", lambda engine, *, must_run=True: Choice(run.preset.engine, run.card))
     monkeypatch.setattr(cli, "choose_preset", lambda *_: run.preset)
     monkeypatch.setattr(cli, "set_up", begun.append)
     monkeypatch.setattr(cli, "LocalRun", lambda *_, **__: run)

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from lab.judge.points import State, answered_by, server_point
+from lab.judge.points import Agreement, State, agreement, answered_by, server_point
+from lab.measure.client import Completion
 
 L1, L2 = "lmcache_mp_lookup_hit_l1_tokens_total", "lmcache_mp_lookup_hit_l2_tokens_total"
 LOADED, READ = "vllm:kv_offload_load_bytes_total", "vllm:kv_offload_tiering_read_bytes_total"
@@ -51,3 +52,23 @@ def test_a_server_without_engines_or_health_fails(changes: dict[str, Any], state
     point = server_point(status | changes)
     assert point.state is state
     assert said in point.what
+
+
+def answer(*logprobs: float) -> Completion:
+    return Completion(3, (7, 8), "x y", 0.1, 0.1, prompt_ids=(1, 2, 3), logprobs=logprobs)
+
+
+@pytest.mark.parametrize(
+    ("other", "tolerance_nats", "found"),
+    [
+        (answer(-1.0, -2.0), 0.02, Agreement.SAME),
+        (answer(-1.0, -2.1), 0.5, Agreement.SAME),
+        (answer(-1.0, -2.1), 0.02, Agreement.WRONG),
+        (answer(-1.0, -2.7), 0.5, Agreement.WRONG),
+        (answer(), 0.02, Agreement.SAME),
+    ],
+)
+def test_an_answer_that_looks_the_same_may_be_over_wrong_kv(
+    other: Completion, tolerance_nats: float, found: Agreement
+) -> None:
+    assert agreement(answer(-1.0, -2.0), other, lambda *_: 0.0, tolerance_nats) is found

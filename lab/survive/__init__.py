@@ -1,1 +1,0 @@
-"""Which tier survives what: the same document before and after something happened to the processes or their files."""

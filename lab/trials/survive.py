@@ -1,0 +1,104 @@
+"""``lab survive``: what is found again. Only whole chunks are kept, and a chunk is found only behind all before it."""
+
+import os
+from collections.abc import Callable
+
+from kvtiers.result.survival import Reply, Scenario
+from lab.trials import redis
+from lab.trials.case import Again, Case, Scenarios, Trial, asked
+from lab.trials.chunks import in_order
+from lab.trials.engine import Engine, Prompt
+from lab.trials.stage import Stage
+
+_DAMAGED = 2  # counted from 0: two chunks are left before it
+
+
+def _whole(stage: Stage, case: Case, engine: Engine, reply: Reply = Reply.SAME) -> Again:
+    return asked(engine, case.prompt, stage.in_chunks(case.prompt), reply)
+
+
+def _engine_restart(stage: Stage, case: Case) -> Again:
+    stage.first.restart()
+    return _whole(stage, case, stage.first)
+
+
+def _server_restart(stage: Stage, case: Case) -> Again:
+    stage.replace_server()
+    stage.first.push_out()
+    return _whole(stage, case, stage.first)
+
+
+def _both_restart(stage: Stage, case: Case) -> Again:
+    stage.first.stop()
+    stage.start_server()
+    stage.first.start()
+    return _whole(stage, case, stage.first)
+
+
+def _second_engine(stage: Stage, case: Case) -> Again:
+    stage.second.start()
+    return _whole(stage, case, stage.second)
+
+
+def _changed(place: Callable[[Prompt], int]) -> Callable[[Stage, Case], Again]:
+    """One token at that place is another."""
+
+    def happens(stage: Stage, case: Case) -> Again:
+        stage.first.push_out()
+        at = place(case.prompt)
+        other = next(token for token in case.prompt if token != case.prompt[at])
+        changed = (*case.prompt[:at], other, *case.prompt[at + 1 :])
+        return asked(stage.first, changed, stage.in_chunks(case.prompt[:at]), Reply.CHANGED)
+
+    return happens
+
+
+def _nothing(stage: Stage, case: Case) -> Again:
+    stage.first.push_out()
+    return _whole(stage, case, stage.first)
+
+
+def _chunk_lost(stage: Stage, case: Case) -> Again:
+    in_order(stage, case)[_DAMAGED].unlink()
+    return _before_the_damaged(stage, case)
+
+
+def _chunk_cut_short(stage: Stage, case: Case) -> Again:
+    victim = in_order(stage, case)[_DAMAGED]
+    os.truncate(victim, victim.stat().st_size // 2)
+    return _before_the_damaged(stage, case)
+
+
+def _before_the_damaged(stage: Stage, case: Case) -> Again:
+    return asked(stage.first, case.prompt, _DAMAGED * stage.wanted.knobs.chunk_tokens)
+
+
+def _chunks_swapped(stage: Stage, case: Case) -> Again:
+    """Another document's chunks in this one's files: nothing in them tells whose they are."""
+    files = in_order(stage, case)
+    other = stage.new_document("another", len(case.prompt))
+    known = stage.files()
+    stage.first.ask(other)
+    stage.settle()
+    strange = in_order(stage, Case(other, case.cold, stage.files() - known))
+    for path, content in zip(files, [path.read_bytes() for path in strange], strict=True):
+        path.write_bytes(content)
+    return _whole(stage, case, stage.first, Reply.WRONG)
+
+
+# In this order: what needs no start comes first.
+SURVIVE: Scenarios = {
+    Scenario.SHORTER_THAN_A_CHUNK: Trial(_nothing),
+    Scenario.FIRST_TOKEN_CHANGED: Trial(_changed(lambda prompt: 0)),
+    Scenario.MIDDLE_TOKEN_CHANGED: Trial(_changed(lambda prompt: len(prompt) // 2)),
+    Scenario.LAST_TOKEN_CHANGED: Trial(_changed(lambda prompt: len(prompt) - 1)),
+    Scenario.CHUNK_LOST: Trial(_chunk_lost),
+    Scenario.CHUNK_CUT_SHORT: Trial(_chunk_cut_short),
+    Scenario.CHUNKS_SWAPPED: Trial(_chunks_swapped),
+    Scenario.SECOND_ENGINE: Trial(_second_engine),
+    Scenario.ENGINE_RESTART: Trial(_engine_restart),
+    Scenario.SERVER_RESTART: Trial(_server_restart),
+    Scenario.BOTH_RESTART: Trial(_both_restart),
+    Scenario.REDIS_BOTH_RESTART: Trial(redis.both_restart),
+    Scenario.REDIS_SECOND_ENGINE: Trial(redis.second_engine),
+}
