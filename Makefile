@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/complete
-TWO_FILES := -n 2 --dist loadfile --no-loadscope-reorder --durations 60 --durations-min 5
+TWO_FILES := -n 2 --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 20
 # Once the environment stands, its own Python is the one that counts.
 BASE = $(if $(wildcard $(STAMP)),$(or $(wildcard $(PY)),$(PYTHON)),$(PYTHON))
 LONG_RUN = --pool-tokens 8704 --document-tokens 7986 --repeats 1 --no-control
