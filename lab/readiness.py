@@ -119,16 +119,13 @@ def _card(run: LocalRun) -> Line:
 
 def _left_to_bring(preset: Preset) -> str:
     there = (engine_environment(preset.engine) / "complete.json").is_file()
-    size = f"the {preset.engine} engine " + (
-        "is there" if there else f"takes up to {space.engine_bytes(preset.engine) / 1e9:.0f} GB"
-    )
-    if may_lack := space.remark("lab", preset.engine):
-        size = may_lack
+    size = "is there" if there else f"takes up to {space.engine_bytes(preset.engine) / 1e9:.0f} GB"
+    engine = space.remark("lab", preset.engine) or f"the {preset.engine} engine {size}"
     if Path(preset.model).is_absolute():
         model = "the model is made here"
     else:
         model = f"{preset.model}, {preset.weight_bytes / 1e9:.1f} GB, comes from Hugging Face unless it is there"
-    return f"{size}; {model}"
+    return f"{engine}; {model}"
 
 
 def _drive(run: LocalRun) -> Line:

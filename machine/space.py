@@ -83,10 +83,10 @@ def unshared(command: str, engine: str) -> str:
 def remark(command: str, engine: str, clone: Path = REPOSITORY) -> str:
     """What may turn out not to fit, in one line; empty text where all of it does."""
     part = next(part for part in PARTS if part.engine == "cpu")
-    free = shutil.disk_usage(clone).free
-    if engine != "cpu" or command not in part.commands or free >= _left_to_bring(part, clone) + CUDA_TORCH_BYTES:
+    if engine != "cpu" or command not in part.commands:
         return ""
-    if not _left_to_bring(part, clone):
+    free, left = shutil.disk_usage(clone).free, _left_to_bring(part, clone)
+    if not left or free >= left + CUDA_TORCH_BYTES:
         return ""
     return (
         f"the CPU engine takes {part.needed_bytes / _GB:.0f} GB, {(part.needed_bytes + CUDA_TORCH_BYTES) / _GB:.0f} GB "
