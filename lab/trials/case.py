@@ -106,9 +106,6 @@ def _reply(again: Again, cold: Answer) -> Reply:
     assert again.engine.process is not None
     precise = "float32" in again.engine.process.launch.command
     # A gap is asked for only where rounding may explain one: that prompt is looked up in LMCache and not loaded.
-    how = (
-        agreement(first, other, lambda *_: None, EXACT_NATS)
-        if precise
-        else agreement(first, other, again.engine.client.gap_nats, GAP_NATS)
-    )
+    gap_nats, tolerance = (lambda *_: None, EXACT_NATS) if precise else (again.engine.client.gap_nats, GAP_NATS)
+    how = agreement(first, other, gap_nats, tolerance)
     return Reply.SAME if how in (Agreement.SAME, Agreement.ROUNDING) else Reply.WRONG

@@ -1,6 +1,6 @@
 """``lab survive`` and ``lab stress``."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -32,28 +32,33 @@ Output = Annotated[Path, typer.Option(help="The result file.")]
 Only = Annotated[list[str] | None, typer.Option(help="Only this scenario; may be repeated.")]
 
 
-def survive(
-    engine: Engine = "auto",
-    preset: PresetName = None,
-    cache_dir: CacheDirectory = DEFAULT_CACHE_ROOT,
-    start_timeout: StartTimeout = DEFAULT_START_TIMEOUT_S,
-    only: Only = None,
-    output: Output = RESULTS / "survive.json",
-) -> None:
-    """What is found again after restarts, by another engine, with a token changed, with files lost or swapped?"""
-    _try_all(_some(SURVIVE, only), engine, preset, cache_dir, start_timeout, output)
+def _command(name: str, scenarios: Scenarios, what: str) -> Callable[..., None]:
+    """A table of scenarios as a command; ``what``: its help."""
+
+    def command(
+        engine: Engine = "auto",
+        preset: PresetName = None,
+        cache_dir: CacheDirectory = DEFAULT_CACHE_ROOT,
+        start_timeout: StartTimeout = DEFAULT_START_TIMEOUT_S,
+        only: Only = None,
+        output: Output = RESULTS / f"{name}.json",
+    ) -> None:
+        _try_all(_some(scenarios, only), engine, preset, cache_dir, start_timeout, output)
+
+    command.__name__, command.__doc__ = name, what
+    return command
 
 
-def stress(
-    engine: Engine = "auto",
-    preset: PresetName = None,
-    cache_dir: CacheDirectory = DEFAULT_CACHE_ROOT,
-    start_timeout: StartTimeout = DEFAULT_START_TIMEOUT_S,
-    only: Only = None,
-    output: Output = RESULTS / "stress.json",
-) -> None:
-    """Faults on purpose: processes killed, drives that refuse, clients that go away, settings changed under a cache."""
-    _try_all(_some(STRESS, only), engine, preset, cache_dir, start_timeout, output)
+survive = _command(
+    "survive",
+    SURVIVE,
+    "What is found again after restarts, by another engine, with a token changed, with files lost or swapped?",
+)
+stress = _command(
+    "stress",
+    STRESS,
+    "Faults on purpose: processes killed, drives that refuse, clients that go away, settings changed under a cache.",
+)
 
 
 def _some(scenarios: Scenarios, only: Sequence[str] | None) -> Scenarios:
