@@ -14,12 +14,23 @@
     await loaded;
     window.dispatchEvent(new Event(name));
   };
+  // The kernel is done before the frontend has drawn: live is when every cell that has something to show shows it.
+  const toDraw = new Set();
+  const tellOnceDrawn = () => {
+    for (const cell of toDraw) if (document.getElementById(`output-${cell}`)) toDraw.delete(cell);
+    if (toDraw.size) setTimeout(tellOnceDrawn, 10);
+    else whenIdle(() => tell("notebook-live"), { timeout: 500 });
+  };
   const watch = ({ type, data }) => {
     const { id, payload } = data?.data ?? {};
     if (type === "error" || id === "initializedError") tell("notebook-failed");
-    if (id === "kernelMessage" && payload.message.startsWith('{"op": "completed-run"')) {
-      whenIdle(() => tell("notebook-live"), { timeout: 500 });
-    }
+    if (id !== "kernelMessage") return;
+    if (payload.message.startsWith('{"op": "completed-run"')) tellOnceDrawn();
+    if (!payload.message.startsWith('{"op": "cell-op"')) return;
+    const { cell_id: cell, output } = JSON.parse(payload.message).data;
+    // What marimo shows of an error depends on the error.
+    const isShown = output?.data && !output.mimetype.endsWith("error");
+    if (output) toDraw[isShown ? "add" : "delete"](cell);
   };
   kept.forEach(watch);
   for (const type of ["message", "error"]) worker.addEventListener(type, watch);

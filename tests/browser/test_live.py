@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, ViewportSize
 
-from tests.browser.conftest import DESKTOP, LESSONS, PHONE, Visit, visiting
+from tests.browser.conftest import DESKTOP, LESSONS, LIVE_MS, PHONE, Visit, visiting
 from tests.browser.looks import (
     COLOURS,
     DEEP_TEXT,
@@ -31,6 +31,20 @@ from tests.browser.test_print import assert_prints
 
 STILL_PX = 2
 STILL = 0.001  # of the screen, times how far: nobody sees it
+SLOW = 6  # times slower than here: a notebook then takes longer to draw than a browser waits for it
+# Goes into a page before anything else: no way to ask whether the browser is idle, which Safari has none of, and what
+# stands in the live notebook, and what stood in the saved view, at the moment when the one takes the other's place.
+CHANGE = f"""
+  window.requestIdleCallback = undefined;
+  addEventListener("DOMContentLoaded", () => {{
+    const panel = document.getElementById("notebook");
+    if (panel) new MutationObserver(() => {{
+      if (panel.dataset.state !== "live") return;
+      const live = ({DEEP_TEXT})(document.getElementById("live").contentDocument.body);
+      window.atTheChange = [({SAVED_TEXTS})(), live];
+    }}).observe(panel, {{ attributeFilter: ["data-state"] }});
+  }});
+"""
 LOOKED_AT = [*(f"zh-TW/{lesson}/" for lesson in LESSONS), "en/06-prove-it/"]
 
 
@@ -57,6 +71,16 @@ def test_it_says_in_the_browser_what_it_says_natively(lesson: Visit) -> None:
     live = squeeze(lesson.notebook.locator("body").evaluate(DEEP_TEXT))
     assert any(re.search(r"\d", text) for text in native)
     assert [text for text in native if text not in live] == []
+
+
+def test_on_a_slow_machine_it_is_drawn_before_it_takes_the_saved_views_place(visit: Visit) -> None:
+    visit.page.add_init_script(CHANGE)
+    visit.open("en/03-load-or-recompute/")
+    visit.page.context.new_cdp_session(visit.page).send("Emulation.setCPUThrottlingRate", {"rate": SLOW})
+    visit.page.locator('[data-state="live"]').wait_for(timeout=LIVE_MS)
+    saved, live = visit.page.evaluate("window.atTheChange")
+    assert len(saved) > 1
+    assert [text for text in map(squeeze, saved) if text not in squeeze(live)] == []
 
 
 def test_all_it_takes_is_in_the_memory_image_and_allowed_by_the_policy(lesson: Visit) -> None:
