@@ -6,6 +6,11 @@
 #     "matplotlib",
 # ]
 #
+# [tool.course]
+# pairs = [
+#     ["traffic", "case"],
+# ]
+#
 # [tool.uv.sources]
 # kvtiers = { path = "..", editable = true }
 # ///

@@ -6,6 +6,11 @@
 #     "matplotlib",
 # ]
 #
+# [tool.course]
+# pairs = [
+#     ["prefill_tokens_per_s", "ssd_gb_per_s"],
+# ]
+#
 # [tool.uv.sources]
 # kvtiers = { path = "..", editable = true }
 # ///

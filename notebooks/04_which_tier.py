@@ -6,6 +6,14 @@
 #     "matplotlib",
 # ]
 #
+# [tool.course]
+# pairs = [
+#     ["kv_type", "context_tokens"],
+#     ["kv_type", "chosen"],
+#     ["context_tokens", "prefixes"],
+#     ["new_tokens_m", "rated_tbw"],
+# ]
+#
 # [tool.uv.sources]
 # kvtiers = { path = "..", editable = true }
 # ///

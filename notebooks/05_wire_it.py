@@ -6,6 +6,14 @@
 #     "matplotlib",
 # ]
 #
+# [tool.course]
+# pairs = [
+#     ["wiring", "ranks"],
+#     ["wiring", "chunk_tokens"],
+#     ["wiring", "cpu_gib"],
+#     ["wiring", "disk_gib"],
+# ]
+#
 # [tool.uv.sources]
 # kvtiers = { path = "..", editable = true }
 # ///

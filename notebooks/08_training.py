@@ -6,6 +6,13 @@
 #     "matplotlib",
 # ]
 #
+# [tool.course]
+# pairs = [
+#     ["parameters_b", "gpus"],
+#     ["parameters_b", "optimizer"],
+#     ["optimizer_place", "weights_place"],
+# ]
+#
 # [tool.uv.sources]
 # kvtiers = { path = "..", editable = true }
 # ///

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from course.errors import CourseError
 from course.notebooks.session import Moves, Session
 
 Kind = Literal["slider", "steps", "choice", "switch", "number", "free"]
-STOPS = 41
+STOPS = 33
 """So many places a long slider has before Python is there."""
-PAIRED_STOPS = 9
+PAIRED_STOPS = 7
 """And so many, about, where two controls are moved."""
 
 
@@ -44,6 +45,8 @@ class Control:
     @property
     def coarse(self) -> tuple[str, ...]:
         """The values that are saved together with those of another control."""
+        if self.kind not in ("slider", "steps"):
+            return self.values
         stride = -(-len(self.values) // PAIRED_STOPS)
         here = self.values.index(self.default)
         at = {0, len(self.values) - 1, *range(here % stride, len(self.values), stride)}
@@ -52,23 +55,23 @@ class Control:
     def described(self) -> dict[str, object]:
         """What a page needs to know of it."""
         about: dict[str, object] = {"kind": self.kind, "id": self.id, "values": self.values, "default": self.default}
-        return about | ({"limits": self.limits} if self.limits else {}) | ({"resets": self.resets} if self.resets else {})
+        return (
+            about | ({"limits": self.limits} if self.limits else {}) | ({"resets": self.resets} if self.resets else {})
+        )
 
     def sent(self, element: Any, value: str) -> object:
-        """What marimo's frontend sends for `value`; ``element`` is the control or its dictionary."""
-        own = element if self.key is None else element.elements[self.key]
-        sent: object = value
+        """What marimo's frontend sends for `value` of this ``element``."""
         match self.kind:
             case "slider":
-                sent = _number(value)
+                return _number(value)
             case "steps":
-                sent = self.values.index(value)
+                return self.values.index(value)
             case "choice":
-                key = list(own.options)[self.values.index(value)]
-                sent = [key] if isinstance(own._initial_value_frontend, list) else key
+                key = list(element.options)[self.values.index(value)]
+                return [key] if isinstance(element._initial_value_frontend, list) else key
             case "switch":
-                sent = value == "on"
-        return sent if self.key is None else {self.key: sent}
+                return value == "on"
+        return value
 
 
 def find_controls(session: Session) -> list[Control]:
@@ -77,7 +80,7 @@ def find_controls(session: Session) -> list[Control]:
     Raises:
         CourseError: two values of one of them would be called alike.
     """
-    elements = {}
+    elements: dict[str, tuple[str, str | None, Any]] = {}
     for variable, value in session.variables.items():
         if hasattr(value, "elements"):
             elements |= {f"{variable}.{key}": (variable, key, element) for key, element in value.elements.items()}
@@ -98,20 +101,18 @@ def moves(moved: Sequence[tuple[Control, str]]) -> Moves:
     for control, value in moved:
         by_variable.setdefault(control.variable, []).append((control, value))
 
-    def sender(own: list[tuple[Control, str]]) -> Any:
-        def sent(element: Any) -> object:
-            values = [control.sent(element, value) for control, value in own]
-            return {key: value for part in values for key, value in part.items()} if own[0][0].key else values[-1]  # type: ignore[attr-defined]
-
-        return sent
-
-    return {variable: sender(own) for variable, own in by_variable.items()}
+    return {variable: partial(_sent, own) for variable, own in by_variable.items()}
 
 
-def _described(
-    name: str, element: Any
-) -> tuple[Kind, tuple[str, ...], str, tuple[float, float, float] | None]:
-    kind, first = element._component_name if hasattr(element, "_component_name") else element._name, element._value
+def _sent(own: Sequence[tuple[Control, str]], element: Any) -> object:
+    (control, value), *_ = own
+    if control.key is None:
+        return control.sent(element, value)
+    return {control.key: control.sent(element.elements[control.key], value) for control, value in own}
+
+
+def _described(name: str, element: Any) -> tuple[Kind, tuple[str, ...], str, tuple[float, float, float] | None]:
+    kind, first = element._name, element._value
     match kind:
         case "marimo-slider" if element.steps:
             return "steps", _unlike(name, [_word(step) for step in element.steps]), _word(first), None

@@ -16,7 +16,7 @@ from typing import Any
 from course.errors import CourseError
 from course.notebooks.controls import Control, moves
 from course.notebooks.poster import lock_controls
-from course.notebooks.session import Session, State
+from course.notebooks.session import Session, State, States
 
 PARTS = re.compile(r"(?=<)")
 """Outputs are compared element by element."""
@@ -37,7 +37,9 @@ def named_pairs(source: str, controls: Iterable[Control]) -> list[Pair]:
     saved = {control.name: control for control in controls if control.values}
     unknown = {name for pair in named for name in pair} - saved.keys()
     if unknown:
-        raise CourseError(f"[tool.course] pairs: no such control, or no values of it to save: {', '.join(sorted(unknown))}")
+        raise CourseError(
+            f"[tool.course] pairs: no such control, or no values of it to save: {', '.join(sorted(unknown))}"
+        )
     return [(saved[first], saved[second]) for first, second in named]
 
 
@@ -49,14 +51,23 @@ def save_moves(session: Session, controls: list[Control], pairs: Iterable[Pair])
             named.setdefault(identity, []).append(control.name)
     names = {control.id: control.name for control in controls}
     cells = {cell: _Cell(state, names, named) for cell, state in session.states.items()}
+    single = {
+        (control, value): session.moved(moves([(control, value)])) if value != control.default else {}
+        for control in controls
+        for value in control.values
+    }
     for control in controls:
-        states = [session.moved(moves([(control, value)])) if value != control.default else {} for value in control.values]
+        states = [single[control, value] for value in control.values]
         for cell in {cell for each in states for cell in each}:
             cells[cell].singles[control.name] = [cells[cell].place(each.get(cell)) for each in states]
+
+    def both(first: Control, one: str, second: Control, other: str) -> States:
+        if one == first.default or other == second.default:
+            return single[second, other] if one == first.default else single[first, one]
+        return session.moved(moves([(first, one), (second, other)]))
+
     for first, second in pairs:
-        grid = [
-            [session.moved(moves([(first, one), (second, other)])) for other in second.coarse] for one in first.coarse
-        ]
+        grid = [[both(first, one, second, other) for other in second.coarse] for one in first.coarse]
         for cell in {cell for row in grid for each in row for cell in each}:
             places = [[cells[cell].place(each.get(cell)) for each in row] for row in grid]
             cells[cell].pairs.append([first.name, first.coarse, second.name, second.coarse, places])

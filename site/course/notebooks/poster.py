@@ -15,7 +15,9 @@ VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "source", "wbr"})
 
 def lock_cells(shown: Mapping[str, str], names: Mapping[str, str]) -> str:
     """A whole saved view: what the cells show, by their ids, as plain HTML; ``names`` as in `lock_controls`."""
-    return "".join(f'<div class="cell" data-cell="{cell}">{lock_controls(output, names)}</div>\n' for cell, output in shown.items())
+    return "".join(
+        f'<div class="cell" data-cell="{cell}">{lock_controls(output, names)}</div>\n' for cell, output in shown.items()
+    )
 
 
 def lock_controls(output: str, names: Mapping[str, str]) -> str:
@@ -112,10 +114,10 @@ def _replacement(kind: str, data: dict[str, object], name: str) -> tuple[str, st
         case "callout-output":
             opening = f'<div class="callout {_plain(data.get("kind"))}">{data.get("html") or ""}</div>'
         case "tabs":
-            opening = f'<div class="tab-names">{"".join(f"<span>{name}</span>" for name in _items(data, "tabs"))}</div>'
+            tabs = (f'<button type="button" disabled>{name}</button>' for name in _items(data, "tabs"))
+            opening = f'<div class="tab-names">{"".join(tabs)}</div>'
         case "accordion":
-            folded = (f"<details><summary>{name}</summary></details>" for name in _items(data, "labels"))
-            opening, closing = f"{''.join(folded)}<div hidden>", "</div>"
+            opening, closing = f"<details><summary>{' · '.join(_items(data, 'labels'))}</summary>", "</details>"
     return opening, closing
 
 
@@ -131,7 +133,10 @@ def _control(kind: str, data: dict[str, object], name: str) -> str:
             control = f'<input type="range" {limits} disabled><output>{shown}</output>'
         case "dropdown":
             chosen = _plain(value[0] if isinstance(value, list) and value else value)
-            options = (f"<option{' selected' if option == chosen else ''}>{option}</option>" for option in _items(data, "options"))
+            options = (
+                f"<option{' selected' if option == chosen else ''}>{option}</option>"
+                for option in _items(data, "options")
+            )
             control = f"<select disabled>{''.join(options)}</select>"
         case "number":
             control = f'<input inputmode="decimal" value="{value}" disabled>'

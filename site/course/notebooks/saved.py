@@ -20,7 +20,7 @@ from course.notebooks.poster import lock_cells
 from course.notebooks.session import running
 from course.steps import step
 
-HERE = Path(__file__).parent
+MADE_BY = [Path(__file__).with_name(f"{name}.py") for name in ("session", "controls", "moves", "poster")]
 RAN_BY = ("marimo", "matplotlib", "numpy")
 
 
@@ -74,7 +74,7 @@ def _save(path: Path, kept: Path) -> Saved:
 
 def _kept(notebook: Notebook, package: Path, cache: Path) -> Path:
     """Where it is kept: named by all that it is computed from."""
-    files = [notebook.path, *sorted(notebook.path.parent.glob("public/*")), *sorted(HERE.glob("*.py"))]
+    files = [notebook.path, *sorted(notebook.path.parent.glob("public/*")), *MADE_BY]
     files += sorted(path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     digest = hashlib.sha256(" ".join(map(version, RAN_BY)).encode())
     for file in files:

@@ -1,5 +1,5 @@
-"""A notebook that runs here cell by cell, as it does in the browser: its controls can be moved, and what depends on them
-runs again, and nothing else does.
+"""A notebook that runs here cell by cell, as it does in the browser: its controls can be moved, and what depends on
+them runs again, and nothing else does.
 
 Cells and controls have the ids that they have in the browser.
 """
