@@ -69,6 +69,9 @@ def _save(path: Path, kept: Path) -> Saved:
     work = kept.with_suffix(".work")  # half a file may not pass for a whole one
     work.write_text(json.dumps(vars(saved)), encoding="utf-8")
     work.replace(kept)
+    for other in kept.parent.glob(f"{kept.stem.rpartition('-')[0]}-*.json"):
+        if other != kept:
+            other.unlink()  # what it was before
     return saved
 
 

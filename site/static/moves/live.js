@@ -60,6 +60,31 @@ export class Live {
     if (selection && target?.setSelectionRange) target.setSelectionRange(...selection);
   }
 
+  // Tabs and folded answers, as they are in the saved view: they are in no variable of the notebook.
+  unfold(view) {
+    const { document: live } = this.#page;
+    for (const [at, names] of [...view.querySelectorAll(".tab-names")].entries()) {
+      const chosen = [...names.children].findIndex((button) => button.ariaPressed === "true");
+      const tabs = live.querySelectorAll("marimo-tabs")[at];
+      if (chosen > 0) this.#tell(UPDATE, tabs, String(chosen), false);
+    }
+    for (const [at, folded] of [...view.querySelectorAll("details")].entries()) {
+      if (folded.open) live.querySelectorAll("marimo-accordion")[at]?.shadowRoot?.querySelector("button")?.click();
+    }
+  }
+
+  scrollTo(top) {
+    const { document: live } = this.#page;
+    const scrolls = (element) => element.scrollHeight > element.clientHeight && /auto|scroll/.test(this.#page.getComputedStyle(element).overflowY);
+    for (let each = live.querySelector(".marimo-cell, .output-area"); each; each = each.parentElement) if (scrolls(each)) each.scrollTop = top;
+    live.scrollingElement.scrollTop = top;
+  }
+
+  #tell(type, element, value, bubbles) {
+    const detail = { value, element };
+    element.dispatchEvent(new this.#page.CustomEvent(type, { bubbles, composed: true, detail }));
+  }
+
   #note({ name, default: first, resets = [] }, value) {
     for (const other of resets) this.#values.delete(other);
     if (value === first) this.#values.delete(name);
@@ -80,11 +105,10 @@ export class Live {
   }
 
   async #send(control, element, value) {
-    const detail = { value: await toMarimo(control, value, element), element };
+    const sent = await toMarimo(control, value, element);
     this.#isOurs = true;
-    const say = (type, bubbles) => element.dispatchEvent(new this.#page.CustomEvent(type, { bubbles, composed: true, detail }));
-    say(UPDATE, false);
-    say(INPUT, true);
+    this.#tell(UPDATE, element, sent, false);
+    this.#tell(INPUT, element, sent, true);
     this.#isOurs = false;
   }
 }

@@ -20,6 +20,7 @@ export async function start(say) {
 
   show();
   view.inert = false;
+  for (const tabs of view.querySelectorAll(".tab-names")) unlockTabs(tabs);
   if (wrong) {
     address.write(moved);
     say("wrong");
@@ -107,9 +108,26 @@ export async function start(say) {
       const { selectionStart, selectionEnd } = name ? document.activeElement : {};
       const top = view.scrollTop;
       return () => {
-        page.scrollTo(0, top);
+        next.unfold(view);
+        next.scrollTo(top);
         if (name) next.focus(name, [selectionStart, selectionEnd]);
       };
     },
   };
+}
+
+// Tabs: one of the panels after their names is shown.
+function unlockTabs(names) {
+  const buttons = [...names.children];
+  const panels = [...names.parentElement.querySelectorAll(':scope > [data-kind="tab"]')];
+  for (const [at, button] of buttons.entries()) {
+    button.disabled = false;
+    button.addEventListener("click", () => {
+      for (const [other, panel] of panels.entries()) {
+        panel.hidden = other !== at;
+        buttons[other].setAttribute("aria-pressed", other === at);
+      }
+    });
+  }
+  buttons[0].setAttribute("aria-pressed", true);
 }
