@@ -13,9 +13,11 @@ STATES = 3
 SETTLED_MS = 30_000
 # Every stroke and letter of every chart, as the browser itself writes them.
 CHARTS = f"""root => {{ {DEEP}
-  const drawn = (e) => [e.localName, ...["d", "x", "y", "transform"].map((name) => e.getAttribute(name)), e.style.cssText,
-    e.children.length ? "" : e.textContent.trim()].join(" ");
-  return all.filter((e) => e.matches("svg[role=img]")).map((e) => [e.ariaLabel, ...[...e.querySelectorAll("*")].map(drawn)].join("\\n"));
+  const places = (e) => ["d", "x", "y", "transform"].map((name) => e.getAttribute(name));
+  const text = (e) => e.children.length ? "" : e.textContent.trim();
+  const drawn = (e) => [e.localName, ...places(e), e.style.cssText, text(e)].join(" ");
+  const chart = (e) => [e.ariaLabel, ...[...e.querySelectorAll("*")].map(drawn)].join("\\n");
+  return all.filter((e) => e.matches("svg[role=img]")).map(chart);
 }}"""
 BOTH = f"""() => {{
   const charts = {CHARTS};
@@ -43,7 +45,9 @@ def saved_states(visit: Visit, count: int = STATES) -> list[dict[str, str]]:
         states.append({name: chance.choice([value for value in control["values"] if value != control["default"]])})
     if pairs:
         pair = chance.choice(pairs)
-        (grid,) = [entry for cell in moves["cells"].values() for entry in cell["pairs"] if tuple(entry[:4:2]) == pair][:1]
+        (grid,) = [entry for cell in moves["cells"].values() for entry in cell["pairs"] if tuple(entry[:4:2]) == pair][
+            :1
+        ]
         states.append({pair[0]: chance.choice(grid[1]), pair[1]: chance.choice(grid[3])})
     return states
 

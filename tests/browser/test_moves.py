@@ -205,13 +205,19 @@ def test_python_takes_the_moves_over_with_the_focus_and_goes_on(visit: Visit) ->
         release()
         visit.page.locator('[data-state="live"]').wait_for(timeout=LIVE_MS)
     chart = visit.notebook.locator("svg[role=img]").first
-    expect(chart).to_have_attribute(LABEL, "KV size of six loads, from 144 MiB for 2k tokens to 68.7 GiB for one million.")
+    expect(chart).to_have_attribute(
+        LABEL, "KV size of six loads, from 144 MiB for 2k tokens to 68.7 GiB for one million."
+    )
     assert visit.page.evaluate(FOCUSED) == ["slider", moved]
     visit.page.keyboard.press("ArrowRight")
     visit.page.wait_for_url(f"**?layers={int(moved) + 1}&kv_type=fp8")
-    expect(chart).not_to_have_attribute(LABEL, "KV size of six loads, from 144 MiB for 2k tokens to 68.7 GiB for one million.")
+    expect(chart).not_to_have_attribute(
+        LABEL, "KV size of six loads, from 144 MiB for 2k tokens to 68.7 GiB for one million."
+    )
     visit.page.go_back()
-    expect(chart).to_have_attribute(LABEL, "KV size of six loads, from 144 MiB for 2k tokens to 68.7 GiB for one million.")
+    expect(chart).to_have_attribute(
+        LABEL, "KV size of six loads, from 144 MiB for 2k tokens to 68.7 GiB for one million."
+    )
     assert visit.problems == []
 
 

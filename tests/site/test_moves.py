@@ -1,6 +1,7 @@
 """What the builder saves of a notebook: which cells a move changes, what that rests on, and how it is kept."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from course.notebooks.controls import Control, find_controls, moves
 from course.notebooks.moves import named_pairs, save_moves
 from course.notebooks.session import Session, running
 
-NOTEBOOK = '''# /// script
+NOTEBOOK = """# /// script
 # [tool.course]
 # pairs = [["size", "shape"]]
 # ///
@@ -57,7 +58,7 @@ def _(is_large):
 def _(parts, text):
     mo.md(f"{text.value}, {parts.value}")
     return
-'''
+"""
 
 
 @pytest.fixture
@@ -97,7 +98,8 @@ def test_a_long_slider_stops_at_even_places_both_ends_and_its_default(session: S
     stops = list(map(int, control(session, "size").values))
     assert {1, 10, 100} <= set(stops)
     assert 20 < len(stops) < 40
-    assert len({after - before for before, after in zip(stops[1:], stops[2:-1], strict=False)}) == 1
+    inner = stops[1:-1]
+    assert len({after - before for before, after in pairwise(inner)}) == 1
 
 
 def test_a_move_changes_what_depends_on_it_and_leaves_no_trace(session: Session) -> None:
@@ -131,7 +133,9 @@ def test_a_state_is_saved_once_with_what_it_rests_on(session: Session, path: Pat
     data = saved(session, path)
     cell = next(cell for cell in data["cells"].values() if "area 10" in "".join(cell["default"]))
     values, places = data["controls"]["size"]["values"], cell["singles"]["size"]
-    assert [f"area {value}<" in output(cell, place) for value, place in zip(values, places, strict=True)] == [True] * len(values)
+    assert [f"area {value}<" in output(cell, place) for value, place in zip(values, places, strict=True)] == [
+        True
+    ] * len(values)
     line, square = cell["singles"]["shape"]
     assert line == 0
     rests = [cell["reads"][cell["read"][place]] for place in (line, square)]
