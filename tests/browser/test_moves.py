@@ -38,10 +38,9 @@ def charts(visit: Visit) -> Locator:
 def without_image(visit: Visit) -> Iterator[Callable[[], None]]:
     """Python waits for its memory image until the function is called."""
     waiting: list[Route] = []
-    visit.page.context.route("**/memory-0.bin", waiting.append)
+    visit.page.context.route("**/memory-0.bin", lambda route: waiting.append(route))
 
     def release() -> None:
-        visit.page.wait_for_function("() => true")
         while not waiting:
             visit.page.wait_for_timeout(50)  # the route's handler runs meanwhile
         waiting.pop().continue_()

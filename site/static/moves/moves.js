@@ -68,11 +68,13 @@ export async function start(say) {
     if (!control) return;
     if (control.kind === "slider") snap(control, label, moved.get(control.name) ?? control.default, held);
     const value = read(control, label);
-    if (value !== undefined) move(control.name, value);
+    if (value === undefined) return;
+    move(control.name, value);
+    if (!held) address.write(moved, control.name); // a move may replace the control itself: then nothing else is said of it
   });
   view.addEventListener("change", (event) => {
     const { control } = controlOf(event) ?? {};
-    if (control) address.write(moved, control.name);
+    if (control) address.write(moved, control.name); // what was dragged is let go
   });
   view.addEventListener("pointerdown", (event) => {
     if (!controlOf(event)) return;
