@@ -5,13 +5,7 @@
 #     "marimo==0.25.2",
 #     "matplotlib",
 # ]
-#
-# [tool.course]
-# pairs = [
-#     ["source", "public"],
-#     ["source", "kv_type"],
-#     ["layers", "kv_heads"],
-# ]
+# tool.course.pairs = [["source", "public"], ["source", "kv_type"], ["layers", "kv_heads"]]
 #
 # [tool.uv.sources]
 # kvtiers = { path = "..", editable = true }

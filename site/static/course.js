@@ -164,8 +164,7 @@ function start() {
     history.replaceState(null, "", location.pathname + location.hash);
     location.reload();
   });
-  document.getElementById("copy").addEventListener("click", async () => {
-    await navigator.clipboard.writeText(location.href);
-    say("copied");
-  });
+  const copy = document.getElementById("copy");
+  copy.hidden = !navigator.clipboard; // only a site that comes over https, or from this machine, may write there
+  copy.addEventListener("click", () => navigator.clipboard.writeText(location.href).then(() => say("copied")));
 }

@@ -28,8 +28,10 @@
   };
   // Resolves once Python has answered new values of the controls in these variables, and all of that is drawn.
   const waiting = [];
+  const NO_ANSWER_MS = 10_000; // from a control that Python does not know: nobody waits for it for ever
   window.settled = (names) => new Promise((done) => {
     waiting.push({ names: new Set(names), done });
+    setTimeout(done, NO_ANSWER_MS);
     redraws.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
   });
   const isSettled = ({ names }) => !names.size;

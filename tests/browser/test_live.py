@@ -27,7 +27,7 @@ from tests.browser.looks import (
     refused,
     squeeze,
 )
-from tests.browser.states import assert_live_shows, saved_states
+from tests.browser.moves.states import assert_live_shows, saved_states
 from tests.browser.test_print import assert_prints
 
 STILL_PX = 2

@@ -12,8 +12,7 @@ from course.notebooks.moves import named_pairs, save_moves
 from course.notebooks.session import Session, running
 
 NOTEBOOK = """# /// script
-# [tool.course]
-# pairs = [["size", "shape"]]
+# tool.course.pairs = [["size", "shape"]]
 # ///
 import marimo
 

@@ -25,8 +25,8 @@ Pair = tuple[Control, Control]
 
 
 def named_pairs(source: str, controls: Iterable[Control]) -> list[Pair]:
-    """The pairs of controls that a notebook names in its header: ``pairs = [["source", "public"]]`` in
-    ``[tool.course]``.
+    """The pairs of controls that a notebook names in its header:
+    ``tool.course.pairs = [["source", "public"]]``.
 
     Raises:
         CourseError: it has no such control, or none of its values is saved.
@@ -38,7 +38,7 @@ def named_pairs(source: str, controls: Iterable[Control]) -> list[Pair]:
     unknown = {name for pair in named for name in pair} - saved.keys()
     if unknown:
         raise CourseError(
-            f"[tool.course] pairs: no such control, or no values of it to save: {', '.join(sorted(unknown))}"
+            f"tool.course.pairs: no such control, or no values of it to save: {', '.join(sorted(unknown))}"
         )
     return [(saved[first], saved[second]) for first, second in named]
 

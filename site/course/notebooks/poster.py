@@ -97,8 +97,10 @@ def _replacement(kind: str, data: dict[str, object], name: str) -> tuple[str, st
     if control:
         label = f"<span>{_plain(data.get('label'))}</span>"
         named = f' data-control="{name}"' if name else ""
-        tag, role = ("div", ' role="radiogroup"') if kind == "radio" else ("label", "")
-        return f'<{tag} class="control"{named}{role}>{label}<span class="field">{control}</span></{tag}>', ""
+        if kind == "radio":
+            group = f'role="radiogroup" aria-label="{_plain(data.get("label"))}"'
+            return f'<div class="control"{named} {group}>{label}<span class="field">{control}</span></div>', ""
+        return f'<label class="control"{named}>{label}<span class="field">{control}</span></label>', ""
     opening, closing = "", ""
     match kind:
         case "button":

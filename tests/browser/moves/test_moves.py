@@ -38,7 +38,11 @@ def charts(visit: Visit) -> Locator:
 def without_image(visit: Visit) -> Iterator[Callable[[], None]]:
     """Python waits for its memory image until the function is called."""
     waiting: list[Route] = []
-    visit.page.context.route("**/memory-0.bin", lambda route: waiting.append(route))
+
+    def hold(route: Route) -> None:
+        waiting.append(route)
+
+    visit.page.context.route("**/memory-0.bin", hold)
 
     def release() -> None:
         while not waiting:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.browser.conftest import LESSONS, Visit
-from tests.browser.states import assert_live_shows, saved_states
+from tests.browser.moves.states import assert_live_shows, saved_states
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
