@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -43,7 +43,7 @@ def named_pairs(source: str, controls: Iterable[Control]) -> list[Pair]:
     return [(saved[first], saved[second]) for first, second in named]
 
 
-def save_moves(session: Session, controls: list[Control], pairs: Iterable[Pair]) -> dict[str, Any]:
+def save_moves(session: Session, controls: list[Control], pairs: Sequence[Pair]) -> dict[str, Any]:
     """Everything that a page needs to answer moves, as JSON takes it."""
     named: dict[str, list[str]] = {}
     for control in controls:
@@ -66,12 +66,12 @@ def save_moves(session: Session, controls: list[Control], pairs: Iterable[Pair])
             return single[second, other] if one == first.default else single[first, one]
         return session.moved(moves([(first, one), (second, other)]))
 
-    for first, second in pairs:
+    for at, (first, second) in enumerate(pairs):
         grid = [[both(first, one, second, other) for other in second.coarse] for one in first.coarse]
         for cell in {cell for row in grid for each in row for cell in each}:
-            places = [[cells[cell].place(each.get(cell)) for each in row] for row in grid]
-            cells[cell].pairs.append([first.name, first.coarse, second.name, second.coarse, places])
+            cells[cell].pairs[at] = [[cells[cell].place(each.get(cell)) for each in row] for row in grid]
     return {
+        "pairs": [[first.name, first.coarse, second.name, second.coarse] for first, second in pairs],
         "controls": {control.name: control.described() for control in controls},
         "cells": {name: described for name, cell in cells.items() if (described := cell.described())},
     }
@@ -82,7 +82,7 @@ class _Cell:
 
     def __init__(self, default: State, names: dict[str, str], named: dict[str, list[str]]) -> None:
         self.singles: dict[str, list[int]] = {}
-        self.pairs: list[Any] = []
+        self.pairs: dict[int, list[list[int]]] = {}
         self._names, self._named, self._default = names, named, default
         self._places: dict[State, int] = {default: 0}
 

@@ -1,8 +1,9 @@
 // What the build has saved of a lesson's notebook: what each cell shows, and which controls that rests on. Nothing is
 // computed here.
 export class Saved {
-  constructor({ controls, cells }) {
+  constructor({ controls, pairs, cells }) {
     this.controls = new Map(Object.entries(controls).map(([name, control]) => [name, { name, ...control }]));
+    this.pairs = pairs;
     this.cells = cells;
   }
 
@@ -31,10 +32,10 @@ export class Saved {
       const { at, exact } = find(values, value);
       yield { place: singles[name]?.[at] ?? 0, of: [name], exact };
     }
-    for (const [first, ones, second, others, places] of pairs) {
+    for (const [number, [first, ones, second, others]] of this.pairs.entries()) {
       if (!moved.has(first) || !moved.has(second)) continue;
       const [one, other] = [find(ones, moved.get(first)), find(others, moved.get(second))];
-      yield { place: places[one.at][other.at], of: [first, second], exact: one.exact && other.exact };
+      yield { place: pairs[number]?.[one.at][other.at] ?? 0, of: [first, second], exact: one.exact && other.exact };
     }
   }
 
