@@ -19,7 +19,8 @@ DIFFERENCES = f"""() => {{
   const squeeze = (text) => text.replace(/\\s+/g, "");
   const drawn = (e) => {{
     const isText = e.localName === "text";
-    const exact = [e.localName, e.getAttribute("d"), e.getAttribute("transform"), e.style.cssText];
+    const style = e.style.cssText.split("; ").map((each) => each.replace(";", "")).sort();
+    const exact = [e.localName, e.getAttribute("d"), e.getAttribute("transform"), ...style];
     const at = isText ? [e.getAttribute("x"), e.getAttribute("y")] : [];
     return {{ what: [...exact, isText ? e.textContent.trim() : ""].join(" "), at }};
   }};
@@ -30,11 +31,12 @@ DIFFERENCES = f"""() => {{
   const notebook = document.getElementById("live").contentDocument.body;
   const [saved, live] = [charts(document.getElementById("saved")), charts(notebook)];
   const isNear = (one, other) => one.every((value, at) => Math.abs(value - other[at]) <= {NEAR});
-  const differ = saved.filter(({{ what, at }}, place) => live[place]?.what !== what || !isNear(at, live[place].at));
+  const isSame = (one, other) => one.what === other?.what && isNear(one.at, other.at);
+  const differ = saved.flatMap((part, place) => isSame(part, live[place]) ? [] : [JSON.stringify([part, live[place]])]);
   const said = squeeze(({DEEP_TEXT})(notebook));
   const unsaid = ({SAVED_TEXTS})().filter((text) => !said.includes(squeeze(text)));
   const counted = saved.length === live.length ? [] : [`${{saved.length}} parts saved, ${{live.length}} live`];
-  return [...counted, ...differ.map(({{ what, at }}) => `${{what}} ${{at}}`), ...unsaid];
+  return [...counted, ...differ, ...unsaid];
 }}"""
 GO = "search => { history.pushState(null, '', search); dispatchEvent(new PopStateEvent('popstate')); }"
 
