@@ -245,6 +245,12 @@ def test_engines_are_up_at_once_where_memory_holds_them(
     assert memory.engines_that_fit(memory.COUNTED_BYTES) == engines
 
 
+def test_where_two_have_to_be_up_at_once_room_for_one_is_too_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "available_memory_bytes", lambda: int(2.2 * memory.GIB))
+    with pytest.raises(MachineError, match=r"two engines at once take 2\.6 GiB of memory, and 2\.2 GiB can be had"):
+        memory.engines_that_fit(memory.COUNTED_BYTES, least=2)
+
+
 def test_a_larger_model_takes_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "available_memory_bytes", lambda: 4 * memory.GIB)
     assert memory.engines_that_fit(memory.COUNTED_BYTES) == 2

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from kvtiers.result.reference import reference_run
-from kvtiers.result.schema import dump
+from kvtiers.result.schema import Mode, dump
 from kvtiers.result.steps import Step
 from kvtiers.result.summary import summarize
+from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.words import text
 from tests.core import builders
 from tests.notebooks.conftest import NOTEBOOKS, Runner
@@ -60,6 +61,17 @@ def test_shows_a_run_with_the_page_cache(run: Runner, language: str) -> None:
 
 def test_the_price_of_storing_is_lmcaches_own_account(run: Runner, language: str) -> None:
     assert "10 ms" in run("06_prove_it", language, dropped=RESULT.encode()).shown
+
+
+def test_of_copies_that_were_only_queued_no_time_is_shown_as_theirs(run: Runner, language: str) -> None:
+    good = builders.result()
+    on_a_gpu = replace(good, mode=Mode.CUDA, lmcache_mode=LMCacheMode.MP)
+    for result in (good, on_a_gpu):
+        shown = run("06_prove_it", language, dropped=dump(result).encode()).shown
+        assert result.copies_queued is (result is on_a_gpu)
+        assert ("10 ms" in shown) is not result.copies_queued
+        for part in ("retrieve", "rest"):
+            assert (text(f"chart.part.{part}_queued", language, {}) in shown) is result.copies_queued
 
 
 def test_shows_a_partial_run_for_what_it_is(run: Runner) -> None:
