@@ -161,9 +161,13 @@ class Stage:
         """Start it anew for an engine that goes on, and wait until that uses it. An engine registers anew only if it
         noticed that the server was away."""
         self.stop_server()
-        time.sleep(_NOTICED * self.mode.heartbeat_s)
+        self.await_degraded()
         self.start_server(l2, *changes)
         self.await_recovery()
+
+    def await_degraded(self) -> None:
+        """Until an idle engine has noticed that the server is gone."""
+        time.sleep(_NOTICED * self.mode.heartbeat_s)
 
     def await_recovery(self) -> None:
         """An engine that lost its server uses the new one some heartbeats later, by itself; until then it computes.

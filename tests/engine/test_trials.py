@@ -9,6 +9,7 @@ from kvtiers.result.survival import Scenario
 from lab.engines.presets import PRESETS
 from lab.judge.asker import Check
 from lab.judge.needle import Verdict, run_needle
+from lab.judge.pair import proven, run_pair
 from lab.judge.points import State
 from lab.knobs import Knobs
 from lab.launches import LocalRun
@@ -34,6 +35,22 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 def test_a_fault_goes_as_expected(standing: Stage, scenario: Scenario) -> None:
     outcome = run(standing, scenario, STRESS[scenario])
     assert outcome.met, outcome
+
+
+def test_two_engines_find_what_the_other_computed_until_their_server_is_gone(standing: Stage) -> None:
+    standing.stand()
+    standing.second.start()
+    engines = [engine.process for engine in (standing.first, standing.second)]
+    wanted = [Check(engine.url) for engine in engines if engine]
+    shared = run_pair(wanted)
+    assert {point.state for point in shared} == {State.OK}, shared
+    assert proven(shared)
+    standing.stop_server()
+    standing.await_degraded()
+    alone = {point.name: point for point in run_pair(wanted)}
+    assert "not found again" in alone["A to B"].what, alone
+    assert (alone["A to B"].state, alone["B to A"].state) == (State.FAILED, State.FAILED)
+    standing.second.stop()
 
 
 def needle(standing: Stage, damaged: bool) -> Verdict:
