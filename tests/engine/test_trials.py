@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kvtiers.deployment.alarms import alarms
 from kvtiers.result.survival import Scenario
 from lab.engines.presets import PRESETS
 from lab.judge.asker import Check
@@ -35,6 +36,14 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 def test_a_fault_goes_as_expected(standing: Stage, scenario: Scenario) -> None:
     outcome = run(standing, scenario, STRESS[scenario])
     assert outcome.met, outcome
+
+
+def test_every_alarm_reads_a_metric_that_the_engines_show(standing: Stage) -> None:
+    standing.stand()
+    standing.first.ask(standing.new_document("alarms"))
+    standing.settle()
+    shown = {sample.name for sample in (*standing.first.client.samples(), *standing.cache.samples())}
+    assert [name for alarm in alarms() for name in alarm.metrics() if name not in shown] == []
 
 
 def test_two_engines_find_what_the_other_computed_until_their_server_is_gone(standing: Stage) -> None:

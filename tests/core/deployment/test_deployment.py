@@ -20,7 +20,9 @@ from kvtiers.settings.wiring import Plan, Platform, Wiring, engine_command
 from lab.paths import REPOSITORY
 
 EXAMPLES = REPOSITORY / "deploy"
-COMMANDS = [line for line in (EXAMPLES / "README.md").read_text().splitlines() if line.startswith("python -m kvtiers")]
+COMMANDS = [
+    line for line in (EXAMPLES / "README.md").read_text().splitlines() if line.startswith("python -m kvtiers plan")
+]
 MP = [wiring for wiring in Wiring if wiring.mode is LMCacheMode.MP]
 FACTS = Facts(prefix_tokens=32_768, kv_bytes_per_token=147_456, drive_gib=800)
 
