@@ -1,5 +1,7 @@
-"""Whatever ``plan --as`` writes is read by who has to read it: YAML, Kubernetes' schemas, our own linter."""
+"""Whatever ``plan --as`` writes is read by who has to read it: YAML, the schemas of Kubernetes and of the compose
+specification, our own linter."""
 
+import json
 import shlex
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft7Validator
 
 from kvtiers.__main__ import main
 from kvtiers.deployment import Form, files_of
@@ -24,6 +27,8 @@ COMMANDS = [
     line for line in (EXAMPLES / "README.md").read_text().splitlines() if line.startswith("python -m kvtiers plan")
 ]
 MP = [wiring for wiring in Wiring if wiring.mode is LMCacheMode.MP]
+# The schema of the compose specification (Apache-2.0) as compose-spec/compose-spec has it at 170098ba.
+COMPOSE = Draft7Validator(json.loads((REPOSITORY / "tests" / "core" / "data" / "compose-spec.json").read_text()))
 FACTS = Facts(prefix_tokens=32_768, kv_bytes_per_token=147_456, drive_gib=800)
 
 
@@ -45,6 +50,15 @@ def test_manifests_are_kubernetes_to_the_letter(wiring: Wiring, ranks: int) -> N
     text = files_of(plan(wiring, tensor_parallel=ranks), Form.K8S)["kubernetes.yaml"]
     for manifest in yaml.safe_load_all(text):
         kubernetes_validate.validate(manifest, "1.34", strict=True)
+
+
+@pytest.mark.parametrize("wiring", Wiring)
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_compose_files_are_the_specification_to_the_letter(wiring: Wiring, ranks: int) -> None:
+    written = yaml.safe_load(files_of(plan(wiring, tensor_parallel=ranks), Form.COMPOSE)["compose.yaml"])
+    COMPOSE.validate(written)
+    written["services"]["vllm"]["image_name"] = "a key that no service has"
+    assert not COMPOSE.is_valid(written)
 
 
 @pytest.mark.parametrize("wiring", MP)
