@@ -20,7 +20,7 @@ from lab.trials.engine import Change, Engine, Prompt, option
 from lab.waiting import tries
 
 _WAIT_S, _POLL_S = 120.0, 0.1
-_NOTICED = 2.2  # heartbeats
+_NOTICED = 2.2  # heartbeats: up to one to the next, which then waits for one
 ENGINES = 2
 _PORTS = ENGINES + 3  # the server's two, and one for Redis
 

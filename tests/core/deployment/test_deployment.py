@@ -2,6 +2,7 @@
 specification, our own linter."""
 
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,13 @@ def test_a_unit_starts_the_very_command(wiring: Wiring) -> None:
     line = unit.split("ExecStart=")[1].split("\nRestart")[0].replace("\\\n", " ")
     command = engine_command(plan(wiring))
     assert shlex.split(line)[: len(command) + 1] == ["/usr/bin/env", *command]
+
+
+def test_the_server_is_away_until_every_engine_has_noticed() -> None:
+    units = files_of(plan(), Form.SYSTEMD)
+    (heartbeat,) = re.findall(r'heartbeat_interval":([\d.]+)', units["kvtiers-vllm.service"])
+    (waits,) = re.findall(r"RestartSec=(\d+)", units["kvtiers-lmcache.service"])
+    assert float(waits) > 2 * float(heartbeat)
 
 
 def test_images_are_of_the_version_that_is_run() -> None:
