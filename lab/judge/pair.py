@@ -24,6 +24,7 @@ _SHARES = (0.25, 0.5, 0.9, 1.0)  # of the usual length
 _LONGER = 1.1
 _CHANGED_AT = {"first word": 0.0, "middle word": 0.6, "last word": 1.0}  # behind more than half, and behind a whole
 _QUESTION_WORDS = 30
+_TEMPLATE_TOKENS = 64  # that a chat's template may put behind a prefix, where a question stands later
 HANDED_OVER = tuple(f"{one} to {other}" for one, other in (_NAMES, _NAMES[::-1]))
 
 
@@ -91,7 +92,10 @@ class _Pair:
         if any(found.state is State.FAILED for found in handed):
             return
         yield answers(_joined(by_first, by_second), (_joined(of_first, of_second),), self._first.gap_nats)
-        yield from self._in_parts()
+        if any(came_back(*each) is None for each in zip(of_first.answers, of_first.counters, strict=True)):
+            yield point("lengths", "unshown")
+        else:
+            yield from self._in_parts()
         if any(asked.disturbed for asked in (by_first, by_second, of_first, of_second)):
             yield point("traffic", "others")
 
@@ -115,7 +119,7 @@ class _Pair:
         for (name, place), text, original in zip(_CHANGED_AT.items(), longer, originals.answers, strict=True):
             yield replace(self._changed(text, place, original, lengths), name=name)
         questions = [[f"{prefix} {self._first.words(_QUESTION_WORDS)}" for _ in _NAMES] for _ in self._engines]
-        at_least = [_least(shared, lengths) * len(_NAMES)] * len(_NAMES)
+        at_least = [len(_NAMES) * lengths.at_least(shared.answers[0].prompt_tokens - _TEMPLATE_TOKENS)] * len(_NAMES)
         yield replace(self._at_once(questions, at_least), name="one prefix")
         yield replace(
             self._at_once(apart[::-1], [_least(asked, lengths) for asked in kept[::-1]]), name="four documents"
