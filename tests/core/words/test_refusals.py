@@ -56,6 +56,8 @@ def test_a_refusal_has_words_in_chinese(message: str) -> None:
         "lint none.sh",
         "lint - -",
         "diagnose none.log",
+        "size none.json",
+        "size {}",
         "diagnose --requests -1 none.log",
     ],
 )
