@@ -9,7 +9,7 @@ from kvtiers.deployment.alarms import alarms
 from kvtiers.result.survival import Scenario
 from lab.engines.presets import PRESETS
 from lab.judge.asker import Check
-from lab.judge.needle import Verdict, run_needle
+from lab.judge.needle import NeedleResult, run_needle
 from lab.judge.pair import proven, run_pair
 from lab.judge.points import State
 from lab.knobs import Knobs
@@ -62,7 +62,7 @@ def test_two_engines_find_what_the_other_computed_until_their_server_is_gone(sta
     standing.second.stop()
 
 
-def needle(standing: Stage, damaged: bool) -> Verdict:
+def needle(standing: Stage, damaged: bool) -> NeedleResult:
     standing.stand()
     known = standing.files()
 
