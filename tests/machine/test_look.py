@@ -49,7 +49,7 @@ def test_a_bare_machine_is_told_what_each_command_lacks(
     programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(needs, "_FONTS", (tmp_path,))
-    browsers = {"chromium", "fonts-noto-cjk", "firefox-esr", "webkit2gtk-driver", "xvfb", "prometheus"}
+    browsers = {"chromium", "fonts-noto-cjk", "firefox-esr", "webkit2gtk-driver", "xvfb"}
     assert what("test", "cpu") >= browsers
     assert what("bench-course", "") >= {"chromium", "fonts-noto-cjk"}
     assert not what("bench-course", "") & {"firefox-esr", "xvfb"}
