@@ -87,23 +87,10 @@ def build_runtime(site: Path, package: Path, notebooks: Path, cache: Path, out: 
         image = work / "image"
         image.mkdir()
         take_image(site, cache, notebooks, image)
-    snapshot = json.loads((image / "snapshot.json").read_text(encoding="utf-8"))
-    parts = [image / name for name in snapshot["parts"]]
-    bundles = _write_bundles(work, snapshot, {CORE: core / CORE, parts[0].name: parts[0]})
-    with step(progress, "pack", len(bundles) + len(parts) - 1) as bar:
-        run_node(site / "runtime" / "pack.mjs", out, *bundles, *parts[1:], on_line=lambda _: bar.advance())
-
-    shutil.copy(core / "pyodide.core.mjs", out)
-    (out / CORE).write_bytes(EMPTY_MODULE)
-    (out / "zstd.wasm").write_bytes(
-        _unpacker(next(path for name, path in files.items() if name.startswith("zstddec-")))
-    )
-    described = {name: snapshot[name] for name in ("size", "libraries", "mark")} | {"parts": snapshot["parts"][1:]}
-    boot = (core / "boot.mjs").read_text(encoding="utf-8").replace("IMAGE = {}", f"IMAGE = {json.dumps(described)}")
-    (out / "pyodide.asm.mjs").write_text(boot, encoding="utf-8")
-    _write_zip(out / "python_stdlib.zip", [], pure)
-    info = json.loads((core / "pyodide-lock.json").read_text(encoding="utf-8"))["info"]
-    (out / "pyodide-lock.json").write_text(json.dumps({"info": info, "packages": {}}), encoding="utf-8")
+    unpacker = next(path for name, path in files.items() if name.startswith("zstddec-"))
+    (out / "zstd.wasm").write_bytes(_decoder(unpacker))
+    with step(progress, "pack"):
+        _write_files(site / "runtime" / "pack.mjs", core, work, out)
 
 
 def take_image(site: Path, cache: Path, notebooks: Path, out: Path) -> None:
@@ -154,6 +141,24 @@ def _trim(metadata: Path) -> None:
     (metadata / "RECORD").write_text("", encoding="utf-8")
 
 
+def _write_files(pack: Path, core: Path, work: Path, out: Path) -> None:
+    """Write what the browser fetches into `out`, the large files packed."""
+    image = work / "image"
+    snapshot = json.loads((image / "snapshot.json").read_text(encoding="utf-8"))
+    first, *parts = [image / name for name in snapshot["parts"]]
+    bundles = _write_bundles(work, snapshot, {CORE: core / CORE, first.name: first})
+    run_node(pack, out, *bundles, *parts)
+    (out / CORE).write_bytes(EMPTY_MODULE)
+    shutil.copy(core / "pyodide.core.mjs", out)
+    described = {name: snapshot[name] for name in ("size", "libraries", "mark")}
+    described["parts"] = [part.name for part in parts]
+    boot = (core / "boot.mjs").read_text(encoding="utf-8").replace("IMAGE = {}", f"IMAGE = {json.dumps(described)}")
+    (out / "pyodide.asm.mjs").write_text(boot, encoding="utf-8")
+    _write_zip(out / "python_stdlib.zip", [], work)
+    info = json.loads((core / "pyodide-lock.json").read_text(encoding="utf-8"))["info"]
+    (out / "pyodide-lock.json").write_text(json.dumps({"info": info, "packages": {}}), encoding="utf-8")
+
+
 def _write_bundles(work: Path, snapshot: dict[str, Any], core: dict[str, Path]) -> list[Path]:
     """Write what `boot` reads, not yet packed: `core`, and each file outside the image, for the start or for later."""
     pure, compiled, out = work / "pure", work / "compiled", work / "bundles"
@@ -187,7 +192,7 @@ def _write_bundles(work: Path, snapshot: dict[str, Any], core: dict[str, Path]) 
     ]
 
 
-def _unpacker(package: Path) -> bytes:
+def _decoder(package: Path) -> bytes:
     """The WebAssembly in the npm package zstddec, which fetches it from a data: address: the policy allows none.
 
     Raises:
