@@ -31,6 +31,7 @@ with app.setup(hide_code=True):
     from kvtiers.result.steps import Arm, Step
     from kvtiers.units import KIB, format_seconds, format_times
     from kvtiers.words import text as words
+    from kvtiers.words.refusals import in_language
 
 
 @app.cell(hide_code=True)
@@ -103,7 +104,7 @@ def _(dropped, result_at_hand, say):
 
 
 @app.cell
-def _(result, say):
+def _(LANGUAGE, result, say):
     _model, _cpu, _vllm, _lmcache = map(
         escape, (result.model.name, result.machine.cpu, result.versions.vllm, result.versions.lmcache)
     )
@@ -117,7 +118,8 @@ def _(result, say):
         f"{_whose}：**{_model}**，{_cpu}，{_cores} 核心，GPU：{_gpu} · vLLM {_vllm}、LMCache {_lmcache} · {_date}",
     )
     _invalid = say("This run is marked invalid:", "這次執行被標記為無效：")
-    _problems = mo.callout(mo.vstack([_invalid, *map(mo.plain_text, result.problems)]), kind="danger")
+    _why = [mo.plain_text(in_language(problem, LANGUAGE)) for problem in result.problems]
+    _problems = mo.callout(mo.vstack([_invalid, *_why]), kind="danger")
     mo.vstack([_origin, *([] if result.valid else [_problems])])
     return
 

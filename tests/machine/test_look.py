@@ -226,7 +226,7 @@ def test_a_mac_has_chinese_fonts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_set_up_already_needs_no_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: _Usage(2 * 10**9))
     assert space.complaint("lab", "cpu", tmp_path)
-    for part in space.PARTS:
+    for part in space.FOOTPRINTS:
         (tmp_path / part.stamp).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / part.stamp).touch()
     assert space.complaint("lab", "cpu", tmp_path) == ""
