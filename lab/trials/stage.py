@@ -12,7 +12,7 @@ from kvtiers.settings.mp import Drive, MPMode, Redis, compact, connector, vllm_a
 from lab.engines.launch import Connection, engine_launch, mp_mode, server_launch
 from lab.engines.models import preset_config
 from lab.errors import LabError
-from lab.launches import LocalRun, Staged, pool_of, running, share_of_card, staged
+from lab.launches import LocalRun, Staged, engines_at_once, pool_of, running, share_of_card, staged
 from lab.measure.cache_server import LOOKUPS, CacheServer
 from lab.measure.documents import TokenSource, ordinary_ids
 from lab.paths import LOGS
@@ -20,9 +20,9 @@ from lab.trials.engine import Change, Engine, Prompt, option
 from lab.waiting import tries
 
 _WAIT_S, _POLL_S = 120.0, 0.1
-_NOTICED = 2.2  # heartbeats
-_ENGINES = 2
-_PORTS = _ENGINES + 3  # the server's two, and one for Redis
+_NOTICED = 2.2  # heartbeats: up to one to the next, which then waits for one
+ENGINES = 2
+_PORTS = ENGINES + 3  # the server's two, and one for Redis
 
 
 class Stage:
@@ -37,7 +37,7 @@ class Stage:
         mode = mp_mode(
             wanted.preset, place.storage, wanted.knobs.chunk_tokens, port=place.ports[0], http_port=place.ports[1]
         )
-        self.mode = replace(mode, max_workers=_ENGINES)
+        self.mode = replace(mode, max_workers=ENGINES)
         connection, share = Connection(tuple(vllm_arguments(self.mode))), share_of_card(wanted, self.pool)
         self.first, self.second = (
             Engine(
@@ -161,9 +161,13 @@ class Stage:
         """Start it anew for an engine that goes on, and wait until that uses it. An engine registers anew only if it
         noticed that the server was away."""
         self.stop_server()
-        time.sleep(_NOTICED * self.mode.heartbeat_s)
+        self.await_degraded()
         self.start_server(l2, *changes)
         self.await_recovery()
+
+    def await_degraded(self) -> None:
+        """Until an idle engine has noticed that the server is gone."""
+        time.sleep(_NOTICED * self.mode.heartbeat_s)
 
     def await_recovery(self) -> None:
         """An engine that lost its server uses the new one some heartbeats later, by itself; until then it computes.
@@ -202,9 +206,11 @@ def stage_for(wanted: LocalRun) -> Iterator[Stage]:
     """A stage on a directory of its own; all of it is gone afterwards.
 
     Raises:
-        LabError: when it can't even begin.
+        MachineError, LabError: when it can't even begin.
     """
-    with staged(wanted, pool_of(wanted), _PORTS) as place:
+    pool = pool_of(wanted)
+    with staged(wanted, pool, _PORTS) as place:
+        engines_at_once(wanted, pool, place.storage)
         stage = Stage(wanted, place)
         try:
             yield stage
