@@ -94,12 +94,10 @@ def measure(context: BrowserContext, address: str, framed: bool, phone: bool, st
         context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": PHONE_SLOWER})
     CountingHandler.sent_bytes = 0
     began = time.perf_counter()
-    page.goto(address, wait_until="commit")
+    page.goto(f"{address}#notebook" if framed and phone else address, wait_until="commit")
     load = Load(0, 0, 0, 0)
     notebook: Page | FrameLocator = page
     if framed:
-        if phone:
-            page.locator("#tab-notebook").click()
         page.locator("#saved svg[role=img]").first.wait_for()
         load.chart_s = time.perf_counter() - began
         page.locator("#saved:not([inert])").wait_for()

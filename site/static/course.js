@@ -134,8 +134,11 @@ function start() {
     set(panel.dataset.state);
   };
   const moves = import("./moves/moves.js").then((module) => module.start(say)).catch(() => undefined);
-  moves.finally(() => delete root.dataset.moved);
-  frame.src = frame.dataset.src;
+  // The notebook's frontend keeps the page's thread busy for a second: the controls answer before it comes.
+  moves.finally(() => {
+    delete root.dataset.moved;
+    frame.src = frame.dataset.src;
+  });
   frame.addEventListener("load", () => {
     const page = frame.contentWindow;
     page.addEventListener("notebook-live", async () => {
