@@ -1,4 +1,4 @@
-"""The command line: run, survive, stress, setup, gpu, show, models, check."""
+"""The command line: run, survive, stress, pairs, setup, gpu, show, models, check."""
 
 import signal
 from pathlib import Path
@@ -42,6 +42,7 @@ from lab.knobs import Knobs
 from lab.launches import DEFAULT_CACHE_ROOT, DEFAULT_START_TIMEOUT_S, LocalRun, dry_run
 from lab.local_run import run_local
 from lab.options import options_from
+from lab.pairs.command import pairs
 from lab.paths import LATEST
 from lab.readiness import readiness
 from lab.report import outcome
@@ -117,6 +118,7 @@ def run(
 
 app.command()(survive)
 app.command()(stress)
+app.command()(pairs)
 
 
 @app.command()

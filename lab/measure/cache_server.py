@@ -128,7 +128,8 @@ def _engines(status: dict[str, Any]) -> int:
 def _pending(status: dict[str, Any]) -> int:
     manager = status["storage_manager"]
     l1, prefetch = manager["l1_manager"], manager["prefetch_controller"]
-    stores = manager["store_controllers"].values()
+    # One of a kind up to LMCache 0.5.5, then one a lower tier.
+    stores = [manager["store_controller"]] if "store_controller" in manager else manager["store_controllers"].values()
     pending = [l1["staging_object_count"], l1["write_locked_count"], prefetch["in_flight_request_count"]]
     pending += [store["pending_keys_count"] + store["in_flight_task_count"] for store in stores]
     return sum(map(int, pending))
