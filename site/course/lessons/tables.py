@@ -12,7 +12,7 @@ from kvtiers.model.public import public_models
 from kvtiers.result.compare import WIRINGS, side_by_side, spread_text
 from kvtiers.result.schema import Result, read_result
 from kvtiers.result.survival import read_survival, table
-from kvtiers.settings.version_pairs import known_pairs
+from kvtiers.settings.known_pairs import known_pairs
 from kvtiers.units import format_bytes, format_seconds
 from kvtiers.words import text
 
