@@ -58,6 +58,11 @@ class PairRun:
     faults: dict[str, Finding]
 
     @property
+    def facts(self) -> dict[str, str | int]:
+        """Its plain fields, for sentences."""
+        return {name: value for name, value in vars(self).items() if not isinstance(value, dict)}
+
+    @property
     def key(self) -> tuple[str, str, LMCacheMode]:
         """What it is a run of."""
         return self.vllm, self.lmcache, self.mode
@@ -76,6 +81,12 @@ def measured_pairs() -> tuple[PairRun, ...]:
     """The committed runs, newest versions first."""
     entries = read_table("result/pairs.toml").get("run", [])
     return tuple(from_json(PairRun, entry, f"run[{index}]") for index, entry in enumerate(entries))
+
+
+def newest_working() -> PairRun | None:
+    """The newest measured pair that works in MP mode."""
+    works = (run for run in measured_pairs() if (run.mode, run.verdict) == (LMCacheMode.MP, Verdict.WORKS))
+    return next(works, None)
 
 
 def read_pairs(content: str) -> PairRuns:

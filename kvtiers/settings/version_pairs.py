@@ -41,6 +41,16 @@ class Pair:
     date: str
     measured: bool = False
 
+    @property
+    def vllm_span(self) -> str:
+        """vLLM's versions in short."""
+        return _shown(self.vllm_from, self.vllm_to)
+
+    @property
+    def lmcache_span(self) -> str:
+        """LMCache's versions in short."""
+        return _shown(self.lmcache_from, self.lmcache_to)
+
     def holds(self, mode: LMCacheMode, platform: str, vllm: str, lmcache: str) -> bool:
         """Does this row speak of them? What is not seen, an empty text, may be anything. What worked or was measured
         holds for the very versions; what failed for others, for their patches and builds too, and wherever a part is
@@ -61,6 +71,12 @@ def reported_pairs() -> tuple[Pair, ...]:
     """What others published."""
     entries = read_table("settings/version_pairs.toml")["pair"]
     return tuple(from_json(Pair, entry, f"pair[{index}]") for index, entry in enumerate(entries))
+
+
+def _shown(first: str, last: str) -> str:
+    if first and last:
+        return first if first == last else f"{first} – {last}"
+    return f"≥ {first}" if first else f"≤ {last}"
 
 
 def _is_within(version: str, first: str, last: str) -> bool:

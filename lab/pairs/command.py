@@ -67,7 +67,7 @@ def pairs(
     with alone(LAYERS), bars() as progress:
         bar = add_bar(progress, "pairs", len(left))
         for done, run in enumerate(_runs(left, base, cache_dir, start_timeout), start=1):
-            known = _with(known, run)
+            known = with_run(known, run)
             outcome.write(dump(known), output)
             left_s = (time.monotonic() - started) / done * (len(left) - done)
             say(f"{_said(run)}; {done}/{len(left)}, about {left_s / 60:.0f} min left")
@@ -107,7 +107,7 @@ def _read(path: Path) -> PairRuns:
         raise LabError(f"{path}: {error}: name another file with --output") from error
 
 
-def _with(known: PairRuns, run: PairRun) -> PairRuns:
+def with_run(known: PairRuns, run: PairRun) -> PairRuns:
     """A final row gives way only to another final one."""
     old = next((each for each in known.runs if each.key == run.key), None)
     if old and old.verdict.is_final and not run.verdict.is_final:

@@ -2,8 +2,9 @@
 
 import re
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from kvtiers.settings.version_pairs import numbers
@@ -43,11 +44,9 @@ def grid(vllm: Sequence[str], lmcache: Sequence[str], base: Path) -> list[Pair]:
     Raises:
         LabError: a text is neither, or a range holds nothing.
     """
-    wanted_vllm, wanted_lmcache = (
-        list(_expand(texts, lambda package=package: releases(package, base)))
-        for texts, package in ((vllm, VLLM), (lmcache, LMCACHE))
-    )
-    return [Pair(one, other) for one in _newest(wanted_vllm) for other in _newest(wanted_lmcache)]
+    wanted_vllm = _newest(_expand(vllm, partial(releases, VLLM, base)))
+    wanted_lmcache = _newest(_expand(lmcache, partial(releases, LMCACHE, base)))
+    return [Pair(one, other) for one in wanted_vllm for other in wanted_lmcache]
 
 
 def releases(package: str, base: Path) -> list[str]:
@@ -83,5 +82,5 @@ def _expand(texts: Sequence[str], all_versions: Callable[[], list[str]]) -> Iter
         yield from within
 
 
-def _newest(versions: Sequence[str]) -> list[str]:
+def _newest(versions: Iterable[str]) -> list[str]:
     return sorted(dict.fromkeys(versions), key=numbers, reverse=True)

@@ -69,7 +69,7 @@ def make_environment(directory: Path, layers: Sequence[Path], base: Path) -> Non
     path = [*layers, site_packages(base)]
     (site_packages(directory) / "layers.pth").write_text("".join(f"{folder}\n" for folder in path), encoding="utf-8")
     python = directory / "bin" / "python"
-    package = next(metadata.Distribution.discover(name=LMCACHE, path=[str(folder) for folder in path]))
+    package = next(iter(metadata.Distribution.discover(name=LMCACHE, path=[str(folder) for folder in path])))
     (script,) = package.entry_points.select(group="console_scripts", name=LMCACHE)
     command = directory / "bin" / LMCACHE
     command.write_text(_SCRIPT.format(python=python, module=script.module, function=script.attr), encoding="utf-8")

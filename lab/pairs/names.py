@@ -130,14 +130,10 @@ def _mp_keys(sources: Mapping[str, str]) -> Iterator[str]:
 def _settings(sources: Mapping[str, str]) -> Iterator[str]:
     """Keys of LMCache's table of in-process settings."""
     for node in ast.walk(ast.parse(sources.get("lmcache/v1/config.py", ""))):
-        target = (
-            node.target
-            if isinstance(node, ast.AnnAssign)
-            else node.targets[0]
-            if isinstance(node, ast.Assign)
-            else None
-        )
-        if isinstance(target, ast.Name) and target.id == "_CONFIG_DEFINITIONS" and isinstance(node.value, ast.Dict):
+        if not isinstance(node, ast.AnnAssign | ast.Assign) or not isinstance(node.value, ast.Dict):
+            continue
+        targets = [node.target] if isinstance(node, ast.AnnAssign) else node.targets
+        if any(isinstance(target, ast.Name) and target.id == "_CONFIG_DEFINITIONS" for target in targets):
             yield from _texts([key for key in node.value.keys if key is not None])
 
 
