@@ -58,8 +58,5 @@ def test_rows_stand_newest_first_mp_mode_before_the_other() -> None:
     known = PairRuns(SCHEMA, ())
     for run in (replace(RUN, mode=LMCacheMode.IN_PROCESS), replace(RUN, lmcache="0.5.10"), RUN):
         known = with_run(known, run)
-    assert [(run.lmcache, run.mode) for run in known.runs] == [
-        ("0.5.10", "mp"),
-        ("0.5.5", "mp"),
-        ("0.5.5", "in_process"),
-    ]
+    order = [(run.lmcache, run.mode) for run in known.runs]
+    assert order == [("0.5.10", "mp"), ("0.5.5", "mp"), ("0.5.5", "in_process")]
