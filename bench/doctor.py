@@ -28,7 +28,7 @@ UNCERTAIN = "can't tell"
 REFUSED = 2
 
 
-class Verdict(StrEnum):
+class Mark(StrEnum):
     RIGHT = "right"
     PARTLY = "partly"
     WRONG = "wrong"
@@ -43,7 +43,7 @@ class Origin(StrEnum):
 
 
 @dataclass(frozen=True)
-class Case:
+class Example:
     """An input and its right answer; tests/cases/README.md says what each key means."""
 
     origin: Origin
@@ -64,7 +64,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Said:
     """What the doctor said: its exit status, the ids it reported with their severity, and all of its words."""
 
     status: int
@@ -84,12 +84,12 @@ class Answer:
         return frozenset(name for name, severity in self.reported if severity in ALARMS)
 
 
-def cases() -> list[Case]:
+def cases() -> list[Example]:
     """Every case of every table."""
     return [case for table in sorted(CASES.glob("*.toml")) for case in _read(table)]
 
 
-def _read(table: Path) -> Iterator[Case]:
+def _read(table: Path) -> Iterator[Example]:
     origin = next((each for each in Origin if table.stem.startswith(each)), Origin.SHARED)
     command = "lint" if "settings" in table.stem else "diagnose"
     for entry in tomllib.loads(table.read_text(encoding="utf-8"))["case"]:
@@ -97,10 +97,10 @@ def _read(table: Path) -> Iterator[Case]:
         for name in ("want", "cant_tell", "says"):
             entry[name] = tuple(entry.get(name, ()))
         entry["never"] = frozenset(entry.get("never", ()))
-        yield Case(origin, command, tuple((CASES / name).resolve() for name in names), **entry)
+        yield Example(origin, command, tuple((CASES / name).resolve() for name in names), **entry)
 
 
-def ask(case: Case) -> Answer:
+def ask(case: Example) -> Said:
     """The command's answer, in this process: its JSON for the ids, its text for the words."""
     files = [str(file) for file in case.files]
     status, words = _run([case.command, *files])
@@ -108,7 +108,7 @@ def ask(case: Case) -> Answer:
     words += written
     for file in files:  # a file's name is no answer
         words = words.replace(file, "")
-    return Answer(status, frozenset(_ids(written)), words)
+    return Said(status, frozenset(_ids(written)), words)
 
 
 def _run(arguments: list[str]) -> tuple[int, str]:
@@ -134,7 +134,7 @@ def _ids(written: str) -> Iterator[tuple[str, str]]:
             yield node["id"], node.get("severity", "") if node.get("certain", True) else UNCERTAIN
 
 
-def missing(case: Case, answer: Answer) -> list[str]:
+def missing(case: Example, answer: Said) -> list[str]:
     """What must be reported and said, and is not; ``a|b`` is met by either, words by the beginning of a word."""
     wanted = [want for want in (*case.want, *case.cant_tell) if not answer.ids & set(want.split("|"))]
     return wanted + [
@@ -144,22 +144,22 @@ def missing(case: Case, answer: Answer) -> list[str]:
     ]
 
 
-def judge(case: Case, answer: Answer) -> Verdict:
+def judge(case: Example, answer: Said) -> Mark:
     """Wrong where something false was said, partly where something true is missing; a refusal says nothing false."""
     refused = answer.status == REFUSED and case.exit != REFUSED
     false = case.never & answer.certain or (case.clean and answer.alarms)
     if false or (case.exit is not None and answer.status != case.exit and not refused) or answer.status < 0:
-        return Verdict.WRONG
-    return Verdict.PARTLY if refused or missing(case, answer) else Verdict.RIGHT
+        return Mark.WRONG
+    return Mark.PARTLY if refused or missing(case, answer) else Mark.RIGHT
 
 
 @dataclass(frozen=True)
 class Score:
     """Every case with what was answered, and the two ways to do harm."""
 
-    answers: dict[Case, Answer]
+    answers: dict[Example, Said]
 
-    def count(self, verdict: Verdict | None = None, origin: Origin | None = None) -> int:
+    def count(self, verdict: Mark | None = None, origin: Origin | None = None) -> int:
         kept = [(case, answer) for case, answer in self.answers.items() if origin in (None, case.origin)]
         return sum(verdict in (None, judge(case, answer)) for case, answer in kept)
 
@@ -183,10 +183,10 @@ def shown(result: Score, language: str) -> str:
     def words(key: str, **values: Any) -> str:
         return text(f"score.{key}", language, values)
 
-    table = [["", words("inputs"), *map(words, Verdict)]]
+    table = [["", words("inputs"), *map(words, Mark)]]
     for origin in (*Origin, None):
         if result.count(origin=origin):
-            counts = [str(result.count(verdict, origin)) for verdict in (None, *Verdict)]
+            counts = [str(result.count(verdict, origin)) for verdict in (None, *Mark)]
             table.append([words(origin or "together"), *counts])
     return f"{markdown(table, '---:')}\n\n{words('harm', **result.harm)}"
 
@@ -196,7 +196,7 @@ def main() -> int:
     result = Score({case: ask(case) for case in cases()})
     for case, answer in result.answers.items():
         verdict = judge(case, answer)
-        if verdict is not Verdict.RIGHT:
+        if verdict is not Mark.RIGHT:
             said = ", ".join(sorted(answer.ids)) or "-"
             print(f"{verdict}: {case.name}: exit {answer.status}, said {said}; missing: {missing(case, answer)}")
     print(shown(result, "en"))

@@ -44,7 +44,8 @@ _MIN_STAGING_GIB = 1.0
 class LocalRun:
     """What to run and where. ``port``: the first of the run's ports; None: free ones are chosen. ``known_bad``: run
     versions too that are known not to work so wired. ``card``: the GPU, where one is used and known;
-    ``engine_arguments``: the user's own, for both arms; ``model_directory``: where set-up has put the model."""
+    ``engine_arguments``: the user's own, for both arms; ``model_directory``: where set-up has put the model;
+    ``least_engines``: how many have to be up at once."""
 
     preset: Preset
     knobs: Knobs
@@ -57,6 +58,7 @@ class LocalRun:
     card: Card | None = None
     engine_arguments: tuple[str, ...] = ()
     model_directory: Path | None = None
+    least_engines: int = 1
 
     @property
     def is_mp(self) -> bool:
@@ -180,7 +182,7 @@ def process_groups(wanted: LocalRun, pool: Pool, storage: Storage, planned: Sequ
     """Processes that are up at once. Both arms are where memory holds both, and take turns, which cancels drift.
 
     Raises:
-        MachineError, LabError: memory holds no engine at all.
+        MachineError, LabError: memory does not hold the least.
     """
     if engines_at_once(wanted, pool, storage) >= len(wanted.arms):
         return [list(planned)]
@@ -192,15 +194,16 @@ def engines_at_once(wanted: LocalRun, pool: Pool, storage: Storage) -> int:
     """How many engines memory holds now: 1, or 2 and more.
 
     Raises:
-        MachineError, LabError: none.
+        MachineError, LabError: fewer than the run's least.
     """
     if share := share_of_card(wanted, pool):
-        share.require_one()
+        share.require(wanted.least_engines)
         _require_ram(GIB * (storage.l1_gib if wanted.is_mp else storage.staging_gib))
         return share.engines
     more_gib = storage.l1_gib - _MIN_L1_GIB if wanted.is_mp else storage.staging_gib - _MIN_STAGING_GIB
     lmcache_bytes = more_gib * GIB + (0 if wanted.is_mp else IN_PROCESS_MORE_BYTES)
-    return engines_that_fit(pool.total_bytes + weight_bytes(wanted.preset, wanted.model_directory), lmcache_bytes)
+    own_bytes = pool.total_bytes + weight_bytes(wanted.preset, wanted.model_directory)
+    return engines_that_fit(own_bytes, lmcache_bytes, least=wanted.least_engines)
 
 
 def _require_ram(wanted_bytes: float) -> None:

@@ -26,11 +26,11 @@ from lab.measure.client import Client
 from lab.measure.documents import Document, TokenSource, ordinary_ids, read_documents
 from lab.measure.scenarios import Experiment, Target
 from lab.paths import LOGS, portable
-from lab.report.outcome import Outcome, asked_for, assemble, collect
+from lab.report.outcome import Collected, asked_for, assemble, collect
 
 
 @dataclass(frozen=True)
-class Stage:
+class RunPlan:
     """What a run needs while it lasts: chunks of its own on the drive, and the processes to start."""
 
     chunk_files: ChunkFiles
@@ -54,13 +54,13 @@ def run_local(wanted: LocalRun) -> Result:
     seeded = not wanted.document_paths
     pool = pool_for(wanted.knobs, preset.block_tokens, spec.bytes_per_token, seeded=seeded)
     experiment = _experiment(wanted, pool, config)
-    outcome = Outcome()
+    collected = Collected()
     with staged(wanted, pool, wanted.ports) as place:
-        stage = _stage(wanted, pool, place)
-        groups = process_groups(wanted, pool, stage.storage, stage.planned)
-        processes = _run_lives(wanted, groups, stage, experiment, outcome)
+        plan = _plan(wanted, pool, place)
+        groups = process_groups(wanted, pool, plan.storage, plan.planned)
+        processes = _run_lives(wanted, groups, plan, experiment, collected)
     return assemble(
-        outcome,
+        collected,
         mode=Mode(preset.engine),
         lmcache_mode=wanted.lmcache_mode,
         versions=installed,
@@ -72,28 +72,28 @@ def run_local(wanted: LocalRun) -> Result:
             block_tokens=pool.block_tokens,
             chunk_tokens=wanted.knobs.chunk_tokens,
             threads=engine_threads() if preset.engine == "cpu" else None,
-            direct_io=stage.storage.direct_io,
-            l1_gib=stage.storage.l1_gib if wanted.is_mp else None,
+            direct_io=plan.storage.direct_io,
+            l1_gib=plan.storage.l1_gib if wanted.is_mp else None,
             side_by_side=len(groups) == 1 if wanted.knobs.control else None,
         ),
         processes=processes,
     )
 
 
-def _stage(wanted: LocalRun, pool: Pool, place: Staged) -> Stage:
+def _plan(wanted: LocalRun, pool: Pool, place: Staged) -> RunPlan:
     storage = place.storage
     files = ChunkFiles(storage.directory, wanted.knobs.chunk_tokens * pool.kv_bytes_per_token, storage.direct_io)
     planned = launches(wanted, pool, place.directories, place.ports, direct_io=storage.direct_io)
-    return Stage(files, storage, planned)
+    return RunPlan(files, storage, planned)
 
 
 def _run_lives(
-    wanted: LocalRun, groups: Sequence[list[Launch]], stage: Stage, experiment: Experiment, outcome: Outcome
+    wanted: LocalRun, groups: Sequence[list[Launch]], plan: RunPlan, experiment: Experiment, collected: Collected
 ) -> list[ProcessRun]:
     """Each group of processes from start to stop, the tier's once more after a restart; a fault ends it."""
     lives = [(group, False) for group in groups]
     if wanted.knobs.restart:
-        lives.append(([launch for launch in stage.planned if launch.arm is Arm.LMCACHE], True))
+        lives.append(([launch for launch in plan.planned if launch.arm is Arm.LMCACHE], True))
     processes = list[ProcessRun]()
     for group, again in lives:
         with (
@@ -106,8 +106,8 @@ def _run_lives(
             contextlib.ExitStack() as clients,
         ):
             processes += map(_process_run, started)
-            collect(experiment, _targets(started, wanted, stage, clients), outcome, again=again)
-        if outcome.problems:
+            collect(experiment, _targets(started, wanted, plan, clients), collected, again=again)
+        if collected.problems:
             break
     return processes
 
@@ -121,7 +121,9 @@ def _process_run(process: Process) -> ProcessRun:
     )
 
 
-def _targets(started: Sequence[Process], wanted: LocalRun, stage: Stage, clients: contextlib.ExitStack) -> list[Target]:
+def _targets(
+    started: Sequence[Process], wanted: LocalRun, plan: RunPlan, clients: contextlib.ExitStack
+) -> list[Target]:
     """One an engine. LMCache's server, where there is one, is watched beside its engine."""
     server = next((process for process in started if process.launch.program is Program.SERVER), None)
     targets = []
@@ -132,7 +134,7 @@ def _targets(started: Sequence[Process], wanted: LocalRun, stage: Stage, clients
         clients.callback(client.close)
         target = Target(process.launch.arm, client, process.check)
         if target.arm is Arm.LMCACHE:
-            target.chunk_files = stage.chunk_files
+            target.chunk_files = plan.chunk_files
             if server is None:
                 target.tiers, target.log = (Tier.SSD,), EngineLog(process.log_path, wanted.knobs.chunk_tokens)
             else:

@@ -22,7 +22,7 @@ from lab.measure.client import Client, served_model
 from lab.measure.counters import pool_size
 from lab.measure.documents import TokenSource, ids_of_words, read_documents
 from lab.measure.scenarios import Experiment, Target
-from lab.report.outcome import Outcome, asked_for, assemble, collect
+from lab.report.outcome import Collected, asked_for, assemble, collect
 from machine.gpu import choose
 
 # Bounded on purpose: pushing a document out of a large pool costs its whole size in prefill, every repeat.
@@ -39,7 +39,7 @@ def run_url(url: str, knobs: Knobs, server: str | None, log: Path | None, texts:
     """
     if log and not log.is_file():
         raise LabError(f"no log file {log}")
-    outcome = Outcome()
+    collected = Collected()
     with ExitStack() as stack:
         client = stack.enter_context(closing(Client(url, served_model(url))))
         cache = None
@@ -60,9 +60,9 @@ def run_url(url: str, knobs: Knobs, server: str | None, log: Path | None, texts:
             target.tiers, target.cache_server = (Tier.CPU, Tier.SSD), cache
         elif log:
             target.log = EngineLog(log, knobs.chunk_tokens)
-        collect(experiment, [target], outcome)
+        collect(experiment, [target], collected)
     return assemble(
-        outcome,
+        collected,
         mode=Mode.URL,
         lmcache_mode=LMCacheMode.MP if server else LMCacheMode.IN_PROCESS if log else None,
         versions=Versions("", "", "", platform.python_version(), kvtiers.__version__),

@@ -20,7 +20,7 @@ RESOLVED = "every package has a wheel for it (resolved, not run)"
 
 
 @dataclass(frozen=True)
-class Kind:
+class MachineKind:
     """A machine. ``glibc`` is None on a Linux with another C library; ``avx2`` is asked of x86_64 only."""
 
     system: str
@@ -29,14 +29,14 @@ class Kind:
     avx2: bool
 
 
-def this_kind() -> Kind:
+def this_kind() -> MachineKind:
     """The machine this runs on."""
     library, version = platform.libc_ver()
     glibc = tuple(int(part) for part in version.split(".")) if library == "glibc" else None
-    return Kind(platform.system(), platform.machine(), glibc, _has_avx2())
+    return MachineKind(platform.system(), platform.machine(), glibc, _has_avx2())
 
 
-def remark(kind: Kind, command: str, engine: str) -> str:
+def remark(kind: MachineKind, command: str, engine: str) -> str:
     """What to know about ``command`` on this kind of machine; empty text where it is what we run ourselves.
 
     Raises:

@@ -37,12 +37,12 @@ def complaint(command: str, engine: str) -> str:
     )
 
 
-def engines_that_fit(own_bytes: float, lmcache_bytes: float = 0.0) -> int:
+def engines_that_fit(own_bytes: float, lmcache_bytes: float = 0.0, *, least: int = 1) -> int:
     """How many engines can be up at once now, 1, or 2 and more, with ``own_bytes`` of weights and KV pool each, where
-    LMCache takes ``lmcache_bytes`` more than a server with 0.5 GiB.
+    LMCache takes ``lmcache_bytes`` more than a server with 0.5 GiB. ``least``: how many have to be, 1 or 2.
 
     Raises:
-        MachineError: not even one.
+        MachineError: fewer than that.
     """
     more = max(0, own_bytes - COUNTED_BYTES)
     free = available_memory_bytes()
@@ -50,10 +50,11 @@ def engines_that_fit(own_bytes: float, lmcache_bytes: float = 0.0) -> int:
     one, two = ONE_ENGINE_BYTES + more + lmcache_bytes, TWO_ENGINES_BYTES + 2 * more + lmcache_bytes
     if free is None or free >= two:
         return 2
-    if free >= one:
+    if free >= one and least == 1:
         return 1
+    wanted = f"an engine takes {_gib(one)}" if least == 1 else f"two engines at once take {_gib(two)}"
     raise MachineError(
-        f"an engine takes {_gib(one)} of memory, and {_gib(free)} can be had: end other programs, "
+        f"{wanted} of memory, and {_gib(free)} can be had: end other programs, "
         "or give the machine or its container more"
     )
 

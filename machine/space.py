@@ -15,7 +15,7 @@ CUDA_TORCH_BYTES = 7 * _GB
 
 
 @dataclass(frozen=True)
-class Part:
+class Footprint:
     """Something set up below the clone. ``needed_bytes``: all of it, with what is downloaded on the way.
 
     ``stamp``: the file that says it is complete. ``engine``: only with this one; empty text: with any.
@@ -30,11 +30,13 @@ class Part:
 
 
 # du of each on Linux x86_64 with Python 3.11, rounded up, and for the engines pip's downloads beside it.
-PARTS = (
-    Part("the project's environment", (".venv",), 1_300_000_000, ".venv/complete", COMMANDS),
-    Part("the course", ("site/.cache", "site/dist"), 900_000_000, "site/dist/index.html", WITH_FONTS),
-    Part("the CPU engine", (".lab/engine-cpu",), 4 * _GB, ".lab/engine-cpu/complete.json", WITH_ENGINE, "cpu"),
-    Part("the CUDA engine", (".lab/engine-cuda",), 17 * _GB, ".lab/engine-cuda/complete.json", WITH_ENGINE, "cuda"),
+FOOTPRINTS = (
+    Footprint("the project's environment", (".venv",), 1_300_000_000, ".venv/complete", COMMANDS),
+    Footprint("the course", ("site/.cache", "site/dist"), 900_000_000, "site/dist/index.html", WITH_FONTS),
+    Footprint("the CPU engine", (".lab/engine-cpu",), 4 * _GB, ".lab/engine-cpu/complete.json", WITH_ENGINE, "cpu"),
+    Footprint(
+        "the CUDA engine", (".lab/engine-cuda",), 17 * _GB, ".lab/engine-cuda/complete.json", WITH_ENGINE, "cuda"
+    ),
 )
 
 # Directories outside the clone that have no setting to be elsewhere.
@@ -49,8 +51,10 @@ _SHARED_BYTES = 512 * 1024**2
 
 def complaint(command: str, engine: str, clone: Path = REPOSITORY) -> str:
     """What does not fit on the clone's drive, in one line; empty text where all of it does."""
-    wanted = [part for part in PARTS if command in part.commands and part.engine in ("", engine)]
-    needed = {part.what: _left_to_bring(part, clone) for part in wanted}
+    wanted = [
+        footprint for footprint in FOOTPRINTS if command in footprint.commands and footprint.engine in ("", engine)
+    ]
+    needed = {footprint.what: _left_to_bring(footprint, clone) for footprint in wanted}
     free = shutil.disk_usage(clone).free
     if sum(needed.values()) <= free:
         return ""
@@ -82,15 +86,16 @@ def unshared(command: str, engine: str) -> str:
 
 def remark(command: str, engine: str, clone: Path = REPOSITORY) -> str:
     """What may turn out not to fit, in one line; empty text where all of it does."""
-    part = next(part for part in PARTS if part.engine == "cpu")
-    if engine != "cpu" or command not in part.commands:
+    footprint = next(footprint for footprint in FOOTPRINTS if footprint.engine == "cpu")
+    if engine != "cpu" or command not in footprint.commands:
         return ""
-    free, left = shutil.disk_usage(clone).free, _left_to_bring(part, clone)
+    free, left = shutil.disk_usage(clone).free, _left_to_bring(footprint, clone)
     if not left or free >= left + CUDA_TORCH_BYTES:
         return ""
     return (
-        f"the CPU engine takes {part.needed_bytes / _GB:.0f} GB, {(part.needed_bytes + CUDA_TORCH_BYTES) / _GB:.0f} GB "
-        f"where pip finds no CPU build of torch; {free / _GB:.1f} GB are free"
+        f"the CPU engine takes {footprint.needed_bytes / _GB:.0f} GB, "
+        f"{(footprint.needed_bytes + CUDA_TORCH_BYTES) / _GB:.0f} GB where pip finds no CPU build of torch; "
+        f"{free / _GB:.1f} GB are free"
     )
 
 
@@ -110,13 +115,13 @@ def require_space(what: str, needed_bytes: float, directory: Path) -> None:
 
 def engine_bytes(engine: str) -> int:
     """What setting this engine up takes."""
-    return next(part.needed_bytes for part in PARTS if part.engine == engine)
+    return next(footprint.needed_bytes for footprint in FOOTPRINTS if footprint.engine == engine)
 
 
-def _left_to_bring(part: Part, clone: Path) -> int:
-    if (clone / part.stamp).is_file():
+def _left_to_bring(footprint: Footprint, clone: Path) -> int:
+    if (clone / footprint.stamp).is_file():
         return 0
-    return max(0, part.needed_bytes - sum(_size_bytes(clone / name) for name in part.directories))
+    return max(0, footprint.needed_bytes - sum(_size_bytes(clone / name) for name in footprint.directories))
 
 
 def _size_bytes(directory: Path) -> int:

@@ -32,7 +32,7 @@ with app.setup(hide_code=True):
     from kvtiers.model import kv_spec
     from kvtiers.model.public import public_models
     from kvtiers.notebook import speaker
-    from kvtiers.settings.advise import Host, Served, advise
+    from kvtiers.settings.advise import Hardware, Served, advise
     from kvtiers.units import GIB, format_bytes, format_seconds
     from kvtiers.words import text as words
 
@@ -149,7 +149,7 @@ def _(say):
 def _(context_tokens, cpu_ram_gib, free_vram_gib, kv_bytes, prefill_tokens_per_s, prefixes, reused, shared):
     traffic = Traffic(context_tokens.value, prefixes.value, reused.value, shared.value)
     served = Served("MODEL", kv_bytes, prefill_tokens_per_s=prefill_tokens_per_s.value)
-    advice = advise(served, traffic, Host(free_vram_gib.value, cpu_ram_gib.value))
+    advice = advise(served, traffic, Hardware(free_vram_gib.value, cpu_ram_gib.value))
     verdict = advice.verdict
     needed, vram, ram = map(format_bytes, (verdict.needed_bytes, verdict.free_vram_bytes, verdict.cpu_ram_bytes))
     return advice, needed, ram, verdict, vram

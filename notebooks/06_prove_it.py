@@ -21,17 +21,17 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from kvtiers import charts
     from kvtiers.errors import KvtiersError
     from kvtiers.ledger.costs import ceiling_speedup
     from kvtiers.logs.diagnosis import conclude
     from kvtiers.logs.read import read_log_text
     from kvtiers.notebook import refuse, speaker
-    from kvtiers.result.chart import is_reference, steps_chart
+    from kvtiers.result.chart import is_reference, parts_chart, steps_chart
     from kvtiers.result.schema import read_result
     from kvtiers.result.steps import Arm, Step
     from kvtiers.units import KIB, format_seconds, format_times
     from kvtiers.words import text as words
+    from kvtiers.words.refusals import in_language
 
 
 @app.cell(hide_code=True)
@@ -104,7 +104,7 @@ def _(dropped, result_at_hand, say):
 
 
 @app.cell
-def _(result, say):
+def _(LANGUAGE, result, say):
     _model, _cpu, _vllm, _lmcache = map(
         escape, (result.model.name, result.machine.cpu, result.versions.vllm, result.versions.lmcache)
     )
@@ -118,7 +118,8 @@ def _(result, say):
         f"{_whose}：**{_model}**，{_cpu}，{_cores} 核心，GPU：{_gpu} · vLLM {_vllm}、LMCache {_lmcache} · {_date}",
     )
     _invalid = say("This run is marked invalid:", "這次執行被標記為無效：")
-    _problems = mo.callout(mo.vstack([_invalid, *map(mo.plain_text, result.problems)]), kind="danger")
+    _why = [mo.plain_text(in_language(problem, LANGUAGE)) for problem in result.problems]
+    _problems = mo.callout(mo.vstack([_invalid, *_why]), kind="danger")
     mo.vstack([_origin, *([] if result.valid else [_problems])])
     return
 
@@ -138,6 +139,15 @@ def _(result, say):
 
     _store_s, _against = result.summary.store_s, result.summary.cold_over_control_cold
     _against_control = not_run if _against is None else f"{_against - 1:+.0%}"
+    _by_log = say(
+        f"on a miss, by LMCache's own account; cold against the control's cold: {_against_control}",
+        f"未命中時，LMCache 自己的記錄；冷啟動對上對照組：{_against_control}",
+    )
+    _by_control = say(
+        "on a miss: cold against the control's cold. LMCache's log names a copy of the GPU's KV once it is queued.",
+        "未命中時，冷啟動對上對照組。GPU 的 KV 一排入複製佇列，LMCache 的日誌就記為完成。",
+    )
+    _logged = not_run if _store_s is None else format_seconds(_store_s)
     _figures = [
         mo.stat(times(result.summary.cold_over_cpu_hit), say("Cold / RAM hit", "冷啟動／RAM 命中")),
         mo.stat(times(result.summary.cold_over_ssd_reuse), say("Cold / SSD reuse", "冷啟動／從 SSD 載回")),
@@ -147,12 +157,9 @@ def _(result, say):
             say("control against LMCache: what the tier is worth", "對照組對上 LMCache：這一層的價值"),
         ),
         mo.stat(
-            not_run if _store_s is None else format_seconds(_store_s),
+            _against_control if result.copies_queued else _logged,
             say("Price of storing", "存入的代價"),
-            say(
-                f"on a miss, by LMCache's own account; cold against the control's cold: {_against_control}",
-                f"未命中時，LMCache 自己的記錄；冷啟動對上對照組：{_against_control}",
-            ),
+            _by_control if result.copies_queued else _by_log,
         ),
     ]
     mo.hstack(_figures, justify="start", wrap=True)
@@ -162,24 +169,14 @@ def _(result, say):
 @app.cell
 def _(LANGUAGE, result, say):
     mo.stop(not result.summary.reuse_parts)
-    _names = [
-        say("lookup and prefetch into RAM", "查詢並預取到 RAM"),
-        say("into the engine", "進引擎"),
-        say("prefill of the tail", "尾段的 prefill"),
-        say("the rest", "其餘"),
-    ]
-    _bars = {
-        words(f"step.{parts.step}", LANGUAGE, {}): [parts.prefetch_s, parts.retrieve_s, parts.prefill_s, parts.rest_s]
-        for parts in result.summary.reuse_parts
-    }
-    _in_words = " · ".join(
-        " / ".join([step, *(f"{name} {format_seconds(part)}" for name, part in zip(_names, bar, strict=True))])
-        for step, bar in _bars.items()
-    )
-    _chart = charts.stacked_bars(_bars, _names, charts.Axis("TTFT", format_seconds), _in_words)
+    _chart = parts_chart(result, LANGUAGE)
     _faster = [
-        words("report.faster_drive", LANGUAGE, {"step": step, "percent": 50 * parts.drive_share})
-        for step, parts in zip(_bars, result.summary.reuse_parts, strict=True)
+        words(
+            "report.faster_drive",
+            LANGUAGE,
+            {"step": words(f"step.{parts.step}", LANGUAGE, {}), "percent": 50 * parts.drive_share},
+        )
+        for parts in result.summary.reuse_parts
         if parts.drive_share is not None
     ]
     _title = say.md("## Where the time of a reuse went", "## 重用的時間花在哪裡")

@@ -11,7 +11,7 @@ from kvtiers.commands.arguments import language_argument, model_arguments, spec_
 from kvtiers.deployment import Form, files_of
 from kvtiers.errors import KvtiersError
 from kvtiers.ledger.tiers import Traffic
-from kvtiers.settings.advise import VERSION_REFUSALS, Advice, Host, Served, advise, files
+from kvtiers.settings.advise import VERSION_REFUSALS, Advice, Hardware, Served, advise, files
 from kvtiers.settings.wiring import Plan, Platform, Wiring
 from kvtiers.units import format_bytes
 from kvtiers.words import text, values_in
@@ -30,11 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tier-kv-bytes-per-token", type=float, metavar="N", help="KV in a tier, where it differs from the GPU's"
     )
-    parser.add_argument("--drive", default=Host.drive, metavar="DIR", help="a directory on the drive for KV")
+    parser.add_argument("--drive", default=Hardware.drive, metavar="DIR", help="a directory on the drive for KV")
     parser.add_argument("--drive-free-gib", type=float, metavar="GIB", help="free space there")
-    parser.add_argument("--redis-url", default=Host.redis_url, metavar="URL", help="of mp_redis: redis://HOST:PORT")
-    parser.add_argument("--s3-url", default=Host.s3_url, metavar="URL", help="of mp_s3: s3://BUCKET.HOST")
-    parser.add_argument("--s3-region", default=Host.s3_region, metavar="NAME", help="of that bucket")
+    parser.add_argument("--redis-url", default=Hardware.redis_url, metavar="URL", help="of mp_redis: redis://HOST:PORT")
+    parser.add_argument("--s3-url", default=Hardware.s3_url, metavar="URL", help="of mp_s3: s3://BUCKET.HOST")
+    parser.add_argument("--s3-region", default=Hardware.s3_region, metavar="NAME", help="of that bucket")
     parser.add_argument("--tp", type=int, default=1, metavar="N", help="tensor-parallel ranks")
     parser.add_argument("--platform", choices=[name.value for name in Platform], default="cuda", help="of the engine")
     parser.add_argument("--vllm", metavar="VERSION", help="of the engine you run")
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> tuple[str, int]:
     """The command's output, and 1 where the versions, told or not, rule the wiring out."""
     traffic = Traffic(options.context, options.prefixes, options.reuse, options.shared)
-    host = Host(
+    host = Hardware(
         free_vram_gib=options.free_vram_gib,
         cpu_ram_gib=options.cpu_ram_gib,
         drive=options.drive,

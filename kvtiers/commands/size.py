@@ -2,14 +2,18 @@
 
 import argparse
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from typing import Any
 
+from kvtiers.commands.arguments import language_argument
 from kvtiers.model import KV_DTYPES, KvSpec, LayerSpec, Reservation, VllmOptions, kv_spec, read_config, reserve
 from kvtiers.model.vllm import BATCHED_TOKENS
 from kvtiers.units import format_bytes
+from kvtiers.words import columns, labelled, text
 from kvtiers.words.message import Message
+
+Say = Callable[..., str]
 
 _DEFAULTS = VllmOptions()
 
@@ -38,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="vLLM's hybrid KV cache manager; with LMCacheConnectorV1 it is off, LMCacheMPConnector keeps it",
     )
     parser.add_argument("--chunk-size", type=int, default=256, metavar="N", help="tokens per chunk of the tier below")
+    language_argument(parser)
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
 
 
@@ -50,12 +55,20 @@ def run(options: argparse.Namespace) -> str:
     )
     reservation = reserve(spec, engine, tp=options.tp, pp=options.pp)
     context_tokens = spec.max_context or 4096 if options.context is None else options.context
-    numbers = size(spec, reservation, context_tokens, options.users, options.chunk_size)
-    return json.dumps(numbers, indent=2) if options.json else _text(spec, numbers)
+    numbers = size(spec, reservation, context_tokens, options.users, options.chunk_size, language=options.language)
+    if options.json:
+        return json.dumps(numbers, indent=2, ensure_ascii=False)
+    return _text(spec, numbers, options.language)
 
 
 def size(
-    spec: KvSpec, reservation: Reservation, context_tokens: int, users: int = 1, chunk_tokens: int = 256
+    spec: KvSpec,
+    reservation: Reservation,
+    context_tokens: int,
+    users: int = 1,
+    chunk_tokens: int = 256,
+    *,
+    language: str = "en",
 ) -> dict[str, Any]:
     """All numbers of the command, by the names its ``--json`` uses. Bytes are sums over all ranks, but ``rank_*``."""
     warnings = [*spec.warnings, *reservation.warnings]
@@ -73,7 +86,7 @@ def size(
         "reserved_bytes": reservation.reserved_bytes(context_tokens, users),
         "rank_reserved_bytes": reservation.rank_reserved_bytes(context_tokens, users),
         "engine": reservation.engine,
-        "engine_rule": reservation.rule,
+        "engine_rule": reservation.rule.text(language),
         "engine_settings": asdict(reservation.options),
         "reserved_bytes_by_batched_tokens": {
             str(tokens): _batching(reservation, tokens).reserved_bytes(context_tokens, users)
@@ -84,7 +97,7 @@ def size(
         "smallest_tier_hit_tokens": reservation.smallest_hit_tokens(chunk_tokens),
         "layers": [_layer(layer) for layer in spec.layers],
         "config_keys": list(spec.config_keys),
-        "warnings": [warning.text() for warning in warnings],
+        "warnings": [warning.text(language) for warning in warnings],
     }
 
 
@@ -105,44 +118,41 @@ def _layer(layer: LayerSpec) -> dict[str, Any]:
     }
 
 
-def _text(spec: KvSpec, numbers: dict[str, Any]) -> str:
-    context, users = numbers["context_tokens"], numbers["users"]
+def _text(spec: KvSpec, numbers: dict[str, Any], language: str) -> str:
+    def say(name: str, **values: object) -> str:
+        return text(f"size.{name}", language, values)
+
+    said = {"users": numbers["users"], "context": numbers["context_tokens"], "engine": numbers["engine"]}
+    sizes = ("bytes_per_token", "undropped_bytes_per_token", "fixed_bytes_per_sequence", "kept_bytes", "reserved_bytes")
     rows = [
-        ("model", f"{numbers['model_type']}, KV as {numbers['kv_dtype']}"),
-        ("per token", _bytes(numbers["bytes_per_token"])),
-        ("per token, windows not full", _bytes(numbers["undropped_bytes_per_token"])),
-        ("fixed per sequence", _bytes(numbers["fixed_bytes_per_sequence"])),
-        (f"kept, {users:,} x {context:,} tokens", _bytes(numbers["kept_bytes"])),
-        (f"reserved by {numbers['engine']}", _bytes(numbers["reserved_bytes"])),
-        ("  on the fullest rank", _bytes(numbers["rank_reserved_bytes"])),
-        ("  rule", numbers["engine_rule"]),
-        *_assumed(numbers),
-        ("shortest prefix that can hit", f"{numbers['smallest_engine_hit_tokens']:,} tokens in the engine's own cache"),
-        ("", f"{numbers['smallest_tier_hit_tokens']:,} in a tier with this chunk size"),
+        (say("model"), say("kv_as", model_type=numbers["model_type"], kv_dtype=numbers["kv_dtype"])),
+        *((say(name, **said), _bytes(numbers[name])) for name in sizes),
+        *((f"  {name}", value) for name, value in _reserved(numbers, say)),
+        (say("shortest"), say("own_hit", tokens=numbers["smallest_engine_hit_tokens"])),
+        ("", say("tier_hit", tokens=numbers["smallest_tier_hit_tokens"])),
     ]
-    width = max(len(name) for name, _ in rows)
-    lines = [f"{name:<{width}}  {value}" for name, value in rows]
-    lines += ["", "layers", *_layer_lines(spec.layers)]
-    lines += [f"warning: {warning}" for warning in numbers["warnings"]]
+    width = max(columns(name) for name, _ in rows)
+    lines = [f"{name}{' ' * (width - columns(name))}  {value}" for name, value in rows]
+    lines += ["", say("layers"), *_layer_lines(spec.layers, say)]
+    lines += [labelled(say("warning"), warning, language) for warning in numbers["warnings"]]
     return "\n".join(lines)
 
 
-def _assumed(numbers: dict[str, Any]) -> Iterable[tuple[str, str]]:
-    """The engine's settings that the reservation rests on; where they matter, what others make of it."""
+def _reserved(numbers: dict[str, Any], say: Say) -> Iterable[tuple[str, str]]:
+    """By which rule, and on which settings of the engine it rests; where they matter, what others make of it."""
+    yield say("rank_reserved_bytes"), _bytes(numbers["rank_reserved_bytes"])
+    yield say("rule"), numbers["engine_rule"]
     settings = numbers["engine_settings"]
     tokens, batches = settings["max_num_batched_tokens"], settings["concurrent_batches"]
-    yield (
-        "  with",
-        f"--block-size {settings['block_size']}, --max-num-batched-tokens {tokens:,}, {batches} batches at once",
-    )
+    yield say("settings"), say("assumed", block_size=settings["block_size"], tokens=tokens, batches=batches)
     others = numbers["reserved_bytes_by_batched_tokens"]
     if len(set(others.values())) > 1:
         for other, from_gib in BATCHED_TOKENS.items():
-            card = f"the default from {from_gib} GiB of GPU memory" if from_gib else "the default on smaller GPUs"
-            yield f"  with {other:,} batched tokens", f"{_bytes(others[str(other)])}: {card}"
+            card = "from_gib" if from_gib else "smaller_gpus"
+            yield say("batched", tokens=other), say(card, size=_bytes(others[str(other)]), gib=from_gib)
 
 
-def _layer_lines(layers: Iterable[LayerSpec]) -> Iterable[str]:
+def _layer_lines(layers: Iterable[LayerSpec], say: Say) -> Iterable[str]:
     """One line for each way of keeping, with the layers that use it and the keys that say so."""
     alike: dict[tuple[object, ...], list[LayerSpec]] = {}
     for layer in layers:
@@ -153,14 +163,14 @@ def _layer_lines(layers: Iterable[LayerSpec]) -> Iterable[str]:
         per_token, fixed = first.bytes_per_token(), first.fixed_bytes()
         parts = [f"{len(same)} x {first.kind}"]
         if per_token and not first.source_tokens:
-            parts.append(f"{per_token:,} B a token")
+            parts.append(say("layer.per_token", bytes=per_token))
         if first.window:
-            parts.append(f"last {first.window:,} tokens")
+            parts.append(say("layer.window", tokens=first.window))
         if fixed:
-            parts.append(f"{fixed:,} B fixed")
+            parts.append(say("layer.fixed", bytes=fixed))
         if first.shares_with is not None:
-            parts.append(f"KV of layer {first.shares_with}")
-        lines.append((first.index, f"  {', '.join(parts)}  [{', '.join(first.keys)}]"))
+            parts.append(say("layer.shares_with", index=first.shares_with))
+        lines.append((first.index, f"  {' · '.join(parts)}  [{', '.join(first.keys)}]"))
     return [line for _, line in sorted(lines)]
 
 

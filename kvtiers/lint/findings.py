@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from kvtiers.lint.given import Process, Value
+from kvtiers.lint.given import Invocation, Value
 from kvtiers.tables import read_table
 from kvtiers.words import LANGUAGES, text, values_in
 
@@ -67,7 +67,7 @@ class Finding:
         return {**own, "values": values_in(language, self.values), **words, "lesson": self.lesson}
 
 
-def at(rule: str, place: Value | Process, certain: bool = True, **values: Any) -> Finding:
+def at(rule: str, place: Value | Invocation, certain: bool = True, **values: Any) -> Finding:
     """A finding where a value is written, or where a server starts."""
     return Finding(rule, place.source, place.line, values, certain)
 

@@ -67,7 +67,7 @@ class Container:
 
 
 @dataclass
-class Process:
+class Invocation:
     """A ``vllm serve`` or an ``lmcache server``.
 
     ``options``: by their name without dashes; ``unseen``: where more of them may stand. ``not_exported``: variables
@@ -101,8 +101,8 @@ class Process:
 class Given:
     """Everything the inputs said."""
 
-    servers: list[Process] = field(default_factory=list)
-    lmcache_servers: list[Process] = field(default_factory=list)
+    servers: list[Invocation] = field(default_factory=list)
+    lmcache_servers: list[Invocation] = field(default_factory=list)
     environment: dict[str, Value] = field(default_factory=dict)  # outside any server: .env files, exports alone
     files: dict[str, dict[str, Value]] = field(default_factory=dict)  # lmcache.yaml by its name
     versions: dict[str, Value] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from math import prod
 from typing import Any, TypeAlias
 
 from kvtiers.json_text import read_json
-from kvtiers.lint.given import Given, Process, Unseen, Value, last_part
+from kvtiers.lint.given import Given, Invocation, Unseen, Value, last_part
 from kvtiers.lint.values import convert, unquoted
 from kvtiers.settings import known
 
@@ -52,7 +52,7 @@ class Setup:
     """
 
     def __init__(
-        self, server: Process, environment: Mapping[str, Value], files: _Files, given: Given, facts: Facts
+        self, server: Invocation, environment: Mapping[str, Value], files: _Files, given: Given, facts: Facts
     ) -> None:
         names, unseen = files
         self.server, self.environment, self.facts = server, environment, facts
@@ -188,7 +188,7 @@ def setups(given: Given, facts: Facts) -> Iterator[Setup]:
     environment = {} if given.servers else given.environment
     left: list[_Files] = [([name], []) for name in given.files if name not in used]
     for files in left or ([_files(environment, given)] if environment and not given.files else []):
-        yield Setup(Process("", 0), environment, files, given, facts)
+        yield Setup(Invocation("", 0), environment, files, given, facts)
 
 
 def _files(environment: Mapping[str, Value], given: Given) -> _Files:

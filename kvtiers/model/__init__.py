@@ -12,7 +12,7 @@ engine sets aside for it is a second question with its own answer (``vllm``).
 from kvtiers.model.config import parse_config, read_config
 from kvtiers.model.dtypes import KV_DTYPES, KvDtype
 from kvtiers.model.from_config import kv_spec
-from kvtiers.model.layers import LayerKind, LayerSpec, Part
+from kvtiers.model.layers import LayerKind, LayerSpec, Pieces
 from kvtiers.model.spec import KvSpec
 from kvtiers.model.vllm import Reservation, VllmOptions, reserve
 
@@ -22,7 +22,7 @@ __all__ = [
     "KvSpec",
     "LayerKind",
     "LayerSpec",
-    "Part",
+    "Pieces",
     "Reservation",
     "VllmOptions",
     "kv_spec",

@@ -5,7 +5,7 @@ from dataclasses import replace
 from kvtiers.errors import KvtiersError
 from kvtiers.model.config import ModelConfig
 from kvtiers.model.dtypes import PACKED_MLA_BYTES, KvDtype, kv_dtype_named
-from kvtiers.model.layers import WINDOWED, LayerKind, LayerSpec, Part
+from kvtiers.model.layers import WINDOWED, LayerKind, LayerSpec, Pieces
 from kvtiers.model.patterns import LayerPlan, layer_plan
 from kvtiers.model.states import state_parts
 
@@ -67,7 +67,7 @@ class LayerBuilder:
         parts, head_keys = self._heads("global_")
         return [LayerSpec(index, LayerKind.FULL, (*keys, *head_keys), token_parts=parts)]
 
-    def _heads(self, prefix: str = "") -> tuple[tuple[Part, ...], tuple[str, ...]]:
+    def _heads(self, prefix: str = "") -> tuple[tuple[Pieces, ...], tuple[str, ...]]:
         """K and V of one token: fields of this kind of layer (``global_``, ``sliding_``) before the model's own."""
         model = self._model
         if self._dtype.name in PACKED_MLA_BYTES:
@@ -86,7 +86,7 @@ class LayerBuilder:
             v_dim = model.optional("v_head_dim") or k_dim
             dim_keys += model.keys("v_head_dim")
         piece_bytes = self._dtype.vector_bytes(k_dim) + self._dtype.vector_bytes(v_dim)
-        return (Part(heads, piece_bytes),), (heads_key, *dim_keys)
+        return (Pieces(heads, piece_bytes),), (heads_key, *dim_keys)
 
     def _kv_heads(self, prefix: str) -> tuple[int, str]:
         """KV heads of a layer and their key: one for multi-query, as many as query heads when nothing says fewer."""
@@ -134,10 +134,10 @@ class LayerBuilder:
         pair = self._dtype.scale_bytes if self._dtype.scale_bytes and not self._dtype.group else 0
         piece_bytes = packed or self._dtype.vector_bytes(latent) + pair
         mla_keys = (*keys, *model.keys("kv_lora_rank", "rope_dim"))
-        specs = [LayerSpec(index, LayerKind.MLA, mla_keys, token_parts=(Part(1, piece_bytes),))]
+        specs = [LayerSpec(index, LayerKind.MLA, mla_keys, token_parts=(Pieces(1, piece_bytes),))]
         index_dim = model.optional("index_dim")
         if index_dim is not None and self._has_indexer(index):
-            part = Part(1, _INDEXER_DTYPE.vector_bytes(index_dim))
+            part = Pieces(1, _INDEXER_DTYPE.vector_bytes(index_dim))
             specs.append(LayerSpec(index, LayerKind.INDEXER, (*keys, *model.keys("index_dim")), token_parts=(part,)))
         return specs
 

@@ -37,7 +37,7 @@ WINDOWED = frozenset({LayerKind.SLIDING, LayerKind.CHUNKED})
 
 
 @dataclass(frozen=True)
-class Part:
+class Pieces:
     """``count`` equal pieces of ``piece_bytes``: KV heads, SSM heads, channels.
 
     Tensor parallelism deals whole pieces out to the ranks; with fewer pieces than ranks each rank holds a copy of one.
@@ -75,8 +75,8 @@ class LayerSpec:
     index: int
     kind: LayerKind
     keys: tuple[str, ...] = ()
-    token_parts: tuple[Part, ...] = ()
-    fixed_parts: tuple[Part, ...] = ()
+    token_parts: tuple[Pieces, ...] = ()
+    fixed_parts: tuple[Pieces, ...] = ()
     window: int | None = None
     source_tokens: int = 0
     shares_with: int | None = None

@@ -6,9 +6,9 @@ matrix per head. Convolution inputs have the model's type; the recurrent state h
 
 from kvtiers.errors import KvtiersError
 from kvtiers.model.config import ModelConfig
-from kvtiers.model.layers import Part, Recurrence
+from kvtiers.model.layers import Pieces, Recurrence
 
-StateParts = tuple[tuple[Part, ...], tuple[str, ...]]
+StateParts = tuple[tuple[Pieces, ...], tuple[str, ...]]
 
 
 def state_parts(config: ModelConfig, conv_bytes: int, state_bytes: int) -> tuple[Recurrence, StateParts]:
@@ -36,8 +36,8 @@ def _gated_delta_net(config: ModelConfig, conv_bytes: int, state_bytes: int) -> 
     k_heads, v_heads = config.number("linear_k_heads"), config.number("linear_v_heads")
     history = (config.number("linear_conv") - 1) * conv_bytes
     parts = (
-        Part(k_heads, 2 * k_dim * history),  # queries and keys
-        Part(v_heads, v_dim * history + v_dim * k_dim * state_bytes),
+        Pieces(k_heads, 2 * k_dim * history),  # queries and keys
+        Pieces(v_heads, v_dim * history + v_dim * k_dim * state_bytes),
     )
     return parts, config.keys("linear_k_heads", "linear_v_heads", "linear_k_dim", "linear_v_dim", "linear_conv")
 
@@ -46,7 +46,7 @@ def _delta_attention(config: ModelConfig, conv_bytes: int, state_bytes: int) -> 
     """Kimi Delta Attention: three convolutions, and a recurrence kept in fp32 (vLLM 0.32.0)."""
     dim = config.number("kda_dim")
     history = (config.number("kda_conv") - 1) * conv_bytes
-    parts = (Part(config.number("kda_heads"), 3 * dim * history + dim * dim * 4),)
+    parts = (Pieces(config.number("kda_heads"), 3 * dim * history + dim * dim * 4),)
     return parts, config.keys("kda_heads", "kda_dim", "kda_conv")
 
 
@@ -62,8 +62,8 @@ def _mamba2(config: ModelConfig, conv_bytes: int, state_bytes: int) -> StatePart
     history = (config.number("ssm_conv") - 1) * conv_bytes
     per_head = (inner // heads if inner is not None else head_dim) * history
     parts = (
-        Part(heads, per_head + head_dim * state * state_bytes),
-        Part(config.optional("ssm_groups") or 1, 2 * state * history),  # B and C, shared by a group of heads
+        Pieces(heads, per_head + head_dim * state * state_bytes),
+        Pieces(config.optional("ssm_groups") or 1, 2 * state * history),  # B and C, shared by a group of heads
     )
     return parts, config.keys("ssm_heads", *dim_keys, "ssm_groups", "ssm_state", "ssm_conv")
 
@@ -71,24 +71,24 @@ def _mamba2(config: ModelConfig, conv_bytes: int, state_bytes: int) -> StatePart
 def _mamba1(config: ModelConfig, conv_bytes: int, state_bytes: int) -> StateParts:
     channels = config.number("ssm_expand") * config.number("hidden")
     channel_bytes = (config.number("ssm_conv") - 1) * conv_bytes + config.number("ssm_state") * state_bytes
-    return (Part(channels, channel_bytes),), config.keys("ssm_expand", "hidden", "ssm_conv", "ssm_state")
+    return (Pieces(channels, channel_bytes),), config.keys("ssm_expand", "hidden", "ssm_conv", "ssm_state")
 
 
 def _short_convolution(config: ModelConfig, conv_bytes: int, state_bytes: int) -> StateParts:
     channels = config.optional("short_conv_dim") or config.number("hidden")
-    parts = (Part(channels, (config.number("short_conv") - 1) * conv_bytes),)
+    parts = (Pieces(channels, (config.number("short_conv") - 1) * conv_bytes),)
     return parts, config.keys("short_conv", "short_conv_dim", "hidden")
 
 
 def _linear_recurrent_unit(config: ModelConfig, conv_bytes: int, state_bytes: int) -> StateParts:
     channel_bytes = (config.number("lru_conv") - 1) * conv_bytes + state_bytes
-    return (Part(config.number("lru_width"), channel_bytes),), config.keys("lru_width", "lru_conv")
+    return (Pieces(config.number("lru_width"), channel_bytes),), config.keys("lru_width", "lru_conv")
 
 
 def _lightning_attention(config: ModelConfig, conv_bytes: int, state_bytes: int) -> StateParts:
     """MiniMax-01: one matrix of head_dim x head_dim per head."""
     dim = config.number("head_dim")
-    return (Part(config.number("heads"), dim * dim * state_bytes),), config.keys("heads", "head_dim")
+    return (Pieces(config.number("heads"), dim * dim * state_bytes),), config.keys("heads", "head_dim")
 
 
 # By the field that gives each away, most specific first.

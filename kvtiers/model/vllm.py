@@ -91,7 +91,7 @@ class Reservation:
 
     Attributes:
         engine: the engine and version whose rules these are.
-        rule: which of its rules applied, in words.
+        rule: which of its rules applied.
         options: the settings it was worked out for.
         groups: caches that share a block table.
         block_bytes: bytes of one block of the pool, on each pipeline stage's ranks (one entry a stage).
@@ -100,7 +100,7 @@ class Reservation:
     """
 
     engine: str
-    rule: str
+    rule: Message
     options: VllmOptions
     groups: tuple[tuple[Cache, ...], ...]
     block_bytes: tuple[int, ...]
@@ -220,14 +220,12 @@ def _table(cache: Cache) -> tuple[object, ...]:
     return kind, window, cache.block_size, cache.layer.source_tokens if kind is LayerKind.CROSS else 0
 
 
-def _groups(caches: list[Cache]) -> tuple[tuple[tuple[Cache, ...], ...], str]:
+def _groups(caches: list[Cache]) -> tuple[tuple[tuple[Cache, ...], ...], Message]:
     if _is_uniform(caches):
-        return (tuple(caches),), "uniform: one group, every layer holds the same tokens"
+        return (tuple(caches),), Message("model.rule.uniform", {})
     unified = _unify_pages(caches)
     if unified is None:
-        return (
-            tuple(_promote(caches)),
-        ), "full allocation: pages cannot be unified, windowed layers reserve every token"
+        return (tuple(_promote(caches)),), Message("model.rule.full", {})
     buckets: dict[tuple[object, ...], list[Cache]] = {}
     for cache in unified:
         buckets.setdefault((*_table(cache), cache.layer.token_parts, cache.kind), []).append(cache)
@@ -237,7 +235,7 @@ def _groups(caches: list[Cache]) -> tuple[tuple[tuple[Cache, ...], ...], str]:
     parted = ((bucket, _ceil(len(bucket), size)) for bucket in buckets.values())
     groups = [tuple(bucket[start::count]) for bucket, count in parted for start in range(count)]
     page = unified[0].page_bytes
-    return tuple(groups), f"hybrid: {len(groups)} groups of up to {size} layers, pages unified to {page:,} bytes"
+    return tuple(groups), Message("model.rule.hybrid", {"groups": len(groups), "layers": size, "bytes": page})
 
 
 def _unify_pages(caches: list[Cache]) -> list[Cache] | None:

@@ -45,6 +45,24 @@ def steps_chart(result: Result, language: str) -> charts.Chart:
     )
 
 
+def parts_chart(result: Result, language: str) -> charts.Chart:
+    """Where the time of each reuse went. Where a copy is logged as it is queued, its time is not told from the rest."""
+    queued = "_queued" if result.copies_queued else ""
+    names = [
+        text(f"chart.part.{part}", language, {})
+        for part in ("prefetch", f"retrieve{queued}", "prefill", f"rest{queued}")
+    ]
+    bars = {
+        text(f"step.{parts.step}", language, {}): [parts.prefetch_s, parts.retrieve_s, parts.prefill_s, parts.rest_s]
+        for parts in result.summary.reuse_parts
+    }
+    told = " · ".join(
+        " / ".join([step, *(f"{name} {format_seconds(part_s)}" for name, part_s in zip(names, parts, strict=True))])
+        for step, parts in bars.items()
+    )
+    return charts.stacked_bars(bars, names, charts.Axis("TTFT", format_seconds), told)
+
+
 def lengths_chart(runs: tuple[ReferenceRun, ...], language: str) -> charts.Chart:
     """Cold, RAM hit and SSD reuse over the length of the document; between the lengths nothing was measured."""
     medians = {

@@ -44,7 +44,7 @@ Note = tuple[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Host:
+class Hardware:
     """What there is, all workers together. ``drive``: a directory on the drive for KV, absolute; ``redis_url`` and
     ``s3_url``: the store that a remote tier uses."""
 
@@ -97,7 +97,7 @@ class Advice:
     proof: tuple[str, ...]
 
 
-def advise(served: Served, traffic: Traffic, host: Host, *, wiring: Wiring | None = None) -> Advice:
+def advise(served: Served, traffic: Traffic, host: Hardware, *, wiring: Wiring | None = None) -> Advice:
     """What to run; ``wiring`` instead of the one that follows from the verdict.
 
     Numbers that make no sense are refused, and versions that can't have what is asked for.
@@ -122,7 +122,7 @@ def advise(served: Served, traffic: Traffic, host: Host, *, wiring: Wiring | Non
     return Advice(verdict, plan, notes, proof(chosen))
 
 
-def _judge(served: Served, traffic: Traffic, host: Host) -> Verdict:
+def _judge(served: Served, traffic: Traffic, host: Hardware) -> Verdict:
     """VRAM holds what the GPU keeps, RAM what the tier keeps."""
     rate = served.prefill_tokens_per_s
     on_gpu = judge(traffic, served.kv_bytes_per_token, host.free_vram_gib, host.cpu_ram_gib, rate)
@@ -132,7 +132,7 @@ def _judge(served: Served, traffic: Traffic, host: Host) -> Verdict:
     return replace(below, free_vram_bytes=on_gpu.free_vram_bytes)
 
 
-def _sized(served: Served, traffic: Traffic, host: Host, wiring: Wiring, verdict: Verdict) -> Plan:
+def _sized(served: Served, traffic: Traffic, host: Hardware, wiring: Wiring, verdict: Verdict) -> Plan:
     workers = host.tensor_parallel
     wanted_gib = _SLACK * verdict.needed_bytes / GIB
     # A load needs the whole prefix in host memory at once; two at a time must fit.
@@ -171,7 +171,7 @@ def _tenths(gib: float, down: bool = False) -> float:
     return max(0.1, (math.floor if down else math.ceil)(round(gib * 10, 6)) / 10)
 
 
-def _size_notes(verdict: Verdict, host: Host, plan: Plan) -> Iterator[Note]:
+def _size_notes(verdict: Verdict, host: Hardware, plan: Plan) -> Iterator[Note]:
     needed_gib, ram_gib = verdict.needed_bytes / GIB, host.cpu_ram_gib
     if plan.wiring.on_drive and host.drive_free_gib is not None and needed_gib > _DRIVE_SHARE * host.drive_free_gib:
         yield "drive_too_small", {"needed_gib": needed_gib, "free_gib": host.drive_free_gib}
@@ -199,7 +199,7 @@ def place_notes(plan: Plan) -> Iterator[Note]:
         yield "own_directory", {}
 
 
-def _risk_notes(served: Served, host: Host, wiring: Wiring) -> Iterator[Note]:
+def _risk_notes(served: Served, host: Hardware, wiring: Wiring) -> Iterator[Note]:
     if wiring.mode is LMCacheMode.IN_PROCESS:
         yield "legacy", {}
     mode = mp_mode(Plan(wiring, served.model))
@@ -217,7 +217,7 @@ def _risk_notes(served: Served, host: Host, wiring: Wiring) -> Iterator[Note]:
         yield "tier_bytes", {}
 
 
-def _version_notes(served: Served, host: Host, wiring: Wiring) -> tuple[Note, ...]:
+def _version_notes(served: Served, host: Hardware, wiring: Wiring) -> tuple[Note, ...]:
     """What is known of the versions; refused where they are none, or lack the tier."""
     for version in filter(None, (served.vllm, served.lmcache)):
         if not all(part.isdecimal() for part in version.split(".")[:2]):

@@ -5,6 +5,7 @@ Most stand here, one file a language. A finding's and a log warning's stand with
 
 from functools import cache
 from typing import Any
+from unicodedata import east_asian_width
 
 from kvtiers.tables import read_table
 
@@ -25,6 +26,11 @@ def text(key: str, language: str, values: dict[str, Any]) -> str:
 def labelled(label: str, what: str | None, language: str) -> str:
     """``what`` behind its label, with the language's own colon."""
     return text("layout.labelled", language, {"label": label, "what": what})
+
+
+def columns(said: str) -> int:
+    """How many columns of a terminal it fills: Chinese letters take two."""
+    return sum(1 + (east_asian_width(letter) in "WF") for letter in said)
 
 
 def values_in(language: str, values: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ def refusal(error: KvtiersError, language: str) -> str:
     >>> refusal(KvtiersError("config.json: tp must be a whole number above 0, got -1"), "zh-TW")
     'config.json：tp 必須是大於 0 的整數，現在是 -1'
     """
-    return _said(str(error), language)
+    return in_language(str(error), language)
 
 
 def say_refusal(command: str, error: KvtiersError, language: str) -> None:
@@ -22,11 +22,12 @@ def say_refusal(command: str, error: KvtiersError, language: str) -> None:
     print(f"kvtiers {command}: {refusal(error, language)}", file=sys.stderr)
 
 
-def _said(message: str, language: str) -> str:
+def in_language(message: str, language: str) -> str:
+    """A sentence of this project's own, as ``refusal``: also why a run that is not valid proves nothing."""
     for pattern, words in _patterns(language):
         match = pattern.fullmatch(message)
         if match:
-            return words.format(*(_said(value, language) for value in match.groups()))
+            return words.format(*(in_language(value, language) for value in match.groups()))
     return message
 
 

@@ -48,12 +48,12 @@ def planned(
 
 
 def fitting(choice: Choice, run_on: Callable[[Choice], LocalRun]) -> tuple[Choice, LocalRun]:
-    """The run on what was chosen; on the CPU where it was a card that holds no engine of that run."""
+    """The run on what was chosen; on the CPU where it was a card that does not hold that run's engines."""
     run = run_on(choice)
     share = _share(run)
-    if share is None or share.engines:
+    if share is None or share.engines >= run.least_engines:
         return choice, run
-    choice = Choice("cpu", why=share.complaint)
+    choice = Choice("cpu", why=share.complaint(run.least_engines))
     return choice, run_on(choice)
 
 
@@ -72,7 +72,7 @@ def admit(run: LocalRun, *, will_start: bool) -> None:
         ports_from(run.port, run.ports)
     if will_start:
         if share := _share(run):
-            share.require_one()
+            share.require(run.least_engines)
         check_cache_root(run.cache_root, bytes_stored(run, pool))
 
 

@@ -36,25 +36,25 @@ class CardShare:
         free at its start, and for nothing else."""
         return max(1, math.floor(_HUNDREDTHS * self.engine_bytes / self.card.total_bytes)) / _HUNDREDTHS
 
-    @property
-    def complaint(self) -> str:
-        """Why not even one engine fits; empty text where one does."""
-        if self.engines:
+    def complaint(self, engines: int) -> str:
+        """Why ``engines`` do not fit at once; empty text where they do."""
+        if self.engines >= engines:
             return ""
+        wanted = engines * self.engine_bytes + self.server_bytes
         return (
             f"{self.card}: {format_bytes(self.card.free_bytes)} of it are free, and the run takes about "
-            f"{format_bytes(self.engine_bytes + self.server_bytes)}: end other programs on it, name another card "
-            "with CUDA_VISIBLE_DEVICES, or choose a smaller --preset"
+            f"{format_bytes(wanted)}: end other programs on it, name another card with CUDA_VISIBLE_DEVICES, or "
+            "choose a smaller --preset"
         )
 
-    def require_one(self) -> None:
+    def require(self, engines: int) -> None:
         """Refuse before a minute's start.
 
         Raises:
-            LabError: not even one engine fits.
+            LabError: so many do not fit at once.
         """
-        if self.complaint:
-            raise LabError(self.complaint)
+        if complaint := self.complaint(engines):
+            raise LabError(complaint)
 
 
 def card_share(card: Card, pool: Pool, weight_bytes: float, *, with_server: bool) -> CardShare:

@@ -13,7 +13,7 @@ from lab.cli_options import fail
 from lab.errors import LabError
 from lab.judge.asker import DEFAULT_CEILING_TOKENS, DEFAULT_DOCUMENT_TOKENS, Check
 from lab.judge.check import run_check
-from lab.judge.needle import DEFAULT_MINUTES, DEFAULT_PROMPTS, Verdict, run_needle
+from lab.judge.needle import DEFAULT_MINUTES, DEFAULT_PROMPTS, NeedleResult, run_needle
 from lab.judge.points import Point, State
 
 _NOT_PROVEN = 3
@@ -62,7 +62,7 @@ def _tell_points(points: list[Point], as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _tell_needle(verdict: Verdict, as_json: bool) -> None:
+def _tell_needle(verdict: NeedleResult, as_json: bool) -> None:
     out = Console(highlight=False)
     if as_json:
         out.print_json(json.dumps(asdict(verdict)))

@@ -22,7 +22,7 @@ _MORE = 3.0  # times what was measured: another prompt may lie further apart
 
 
 @dataclass(frozen=True)
-class Verdict:
+class NeedleResult:
     """What came of it. ``prompts`` were asked twice, ``came_back`` of them out of a tier, with ``tokens`` in all from
     ``answered_by``. ``named``: in so many the model named the fact when it computed. ``wrong``: facts of those answered
     otherwise by more than ``tolerance_nats``, which rounding explains there; ``untold``: where the server shows no
@@ -55,7 +55,7 @@ def run_needle(
     *,
     empty_ram: bool = False,
     before_asking_again: Callable[[], None] = lambda: None,
-) -> Verdict:
+) -> NeedleResult:
     """Ask, push out, ask again, compare.
 
     Args:
@@ -78,7 +78,7 @@ def run_needle(
             needles.append(_needle(asker))
             asker.ask(needles[-1].prompt, cold)
         if skipped := asker.cannot_push_out(cold.answers[0].prompt_tokens, len(needles) + 1 + 2 * _CALIBRATED):
-            return Verdict(skipped.state, skipped.what)
+            return NeedleResult(skipped.state, skipped.what)
         _leave_in_a_tier(asker, cold.answers[0].prompt_tokens, empty_ram)
         before_asking_again()
         before = asker.all_totals()
@@ -123,7 +123,7 @@ def _tolerance_nats(asker: Asker) -> float:
 
 def _verdict(
     asker: Asker, needles: list[_Needle], asked: tuple[Asked, Asked], by: str, tolerance_nats: float
-) -> Verdict:
+) -> NeedleResult:
     cold, late = asked
     compared = list(zip(needles, cold.answers, late.answers, late.counters, strict=False))
     found: dict[Agreement, list[str]] = {kind: [] for kind in Agreement}
@@ -135,6 +135,6 @@ def _verdict(
     values = {"many": many, "back": len(hits), "tokens": sum(hits), "by": by, "nats": tolerance_nats}
     told = point("needle", ending, wrong=len(wrong), untold=len(untold), **values)
     named = sum(needle.fact in first.text for needle, first, *_ in compared)
-    return Verdict(
+    return NeedleResult(
         told.state, told.what, many, len(hits), sum(hits), by, named, tolerance_nats, tuple(wrong), tuple(untold)
     )

@@ -23,7 +23,7 @@ _DEATH_S, _POLL_S = 2.0, 0.05
 
 
 @dataclass
-class Outcome:
+class Collected:
     """Samples so far, where their answers part, and what went wrong."""
 
     samples: list[Sample] = field(default_factory=list)
@@ -31,23 +31,23 @@ class Outcome:
     problems: list[str] = field(default_factory=list)
 
 
-def collect(experiment: Experiment, targets: Sequence[Target], outcome: Outcome, *, again: bool = False) -> None:
+def collect(experiment: Experiment, targets: Sequence[Target], collected: Collected, *, again: bool = False) -> None:
     """Run the experiment, or with ``again`` its part after a restart; a fault ends it, and what was measured until then
     stays."""
     with bars() as progress:
         bar = add_bar(progress, "requests", experiment.requests(targets, again))
         try:
-            outcome.samples.extend(Runner(experiment, targets, lambda what: bar.advance(1, what)).run(again))
-            outcome.partings += _partings(experiment, targets, outcome)
+            collected.samples.extend(Runner(experiment, targets, lambda what: bar.advance(1, what)).run(again))
+            collected.partings += _partings(experiment, targets, collected)
         except LabError as error:
-            outcome.problems.append(portable(str(_cause(error, targets))))
+            collected.problems.append(portable(str(_cause(error, targets))))
 
 
-def _partings(experiment: Experiment, targets: Sequence[Target], outcome: Outcome) -> Iterator[Parting]:
+def _partings(experiment: Experiment, targets: Sequence[Target], collected: Collected) -> Iterator[Parting]:
     """How far the candidates lie apart where an answer parts, asked when nothing more is timed on these targets."""
     prompts = {(document.name, repeat): document.token_ids for document, repeat in experiment.asked()}
-    known = {(parting.arm, parting.step, parting.document, parting.repeat) for parting in outcome.partings}
-    for found in differences(outcome.samples):
+    known = {(parting.arm, parting.step, parting.document, parting.repeat) for parting in collected.partings}
+    for found in differences(collected.samples):
         other = found.other
         target = next((target for target in targets if target.arm is other.arm), None)
         if target and (other.arm, other.step, other.document, other.repeat) not in known:
@@ -90,7 +90,7 @@ def asked_for(experiment: Experiment) -> dict[str, Any]:
 
 
 def assemble(
-    outcome: Outcome,
+    collected: Collected,
     *,
     mode: Mode,
     lmcache_mode: LMCacheMode | None,
@@ -101,8 +101,8 @@ def assemble(
     processes: Sequence[ProcessRun] = (),
 ) -> Result:
     """The result: valid only when nothing broke and every sample is what its name says."""
-    samples = outcome.samples
-    problems = (*outcome.problems, *contradicted(samples), *wrong_answers(samples, outcome.partings))
+    samples = collected.samples
+    problems = (*collected.problems, *contradicted(samples), *wrong_answers(samples, collected.partings))
     return Result(
         schema=SCHEMA,
         valid=not problems,
@@ -117,7 +117,7 @@ def assemble(
         processes=tuple(processes),
         samples=tuple(samples),
         summaries=tuple(summarize(samples, document) for document in settings.documents),
-        partings=tuple(outcome.partings),
+        partings=tuple(collected.partings),
     )
 
 

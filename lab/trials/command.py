@@ -23,6 +23,7 @@ from lab.paths import RESULTS
 from lab.report import outcome
 from lab.trials.case import Scenarios
 from lab.trials.run import run_trials
+from lab.trials.stage import ENGINES
 from lab.trials.stress import STRESS
 from lab.trials.survive import SURVIVE
 from machine.gpu import Choice
@@ -74,7 +75,9 @@ def _try_all(
 
     def run_on(choice: Choice) -> LocalRun:
         brought = choose_preset(preset, None, choice.engine)
-        return LocalRun(brought, Knobs(control=False), (), cache_dir, None, start_timeout, card=choice.card)
+        return LocalRun(
+            brought, Knobs(control=False), (), cache_dir, None, start_timeout, card=choice.card, least_engines=ENGINES
+        )
 
     run = planned(engine, preset, run_on)
     admit(run, will_start=True)

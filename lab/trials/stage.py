@@ -13,7 +13,7 @@ from lab.engines.install import engine_versions
 from lab.engines.launch import Connection, engine_launch, mp_mode, server_launch
 from lab.engines.models import preset_config
 from lab.errors import LabError
-from lab.launches import LocalRun, Staged, pool_of, running, share_of_card, staged
+from lab.launches import LocalRun, Staged, engines_at_once, pool_of, running, share_of_card, staged
 from lab.measure.cache_server import LOOKUPS, CacheServer
 from lab.measure.documents import TokenSource, ordinary_ids
 from lab.paths import LOGS
@@ -22,8 +22,8 @@ from lab.waiting import tries
 
 _WAIT_S, _POLL_S = 120.0, 0.1
 _NOTICED = 2.2  # heartbeats
-_ENGINES = 2
-_PORTS = _ENGINES + 3  # the server's two, and one for Redis
+ENGINES = 2
+_PORTS = ENGINES + 3  # the server's two, and one for Redis
 
 
 class Stage:
@@ -38,7 +38,7 @@ class Stage:
         mode = mp_mode(
             wanted.preset, place.storage, wanted.knobs.chunk_tokens, port=place.ports[0], http_port=place.ports[1]
         )
-        self.mode = replace(mode, max_workers=_ENGINES)
+        self.mode = replace(mode, max_workers=ENGINES)
         connection, share = Connection(tuple(vllm_arguments(self.mode))), share_of_card(wanted, self.pool)
         self.first, self.second = (
             Engine(
@@ -205,9 +205,11 @@ def stage_for(wanted: LocalRun) -> Iterator[Stage]:
     """A stage on a directory of its own; all of it is gone afterwards.
 
     Raises:
-        LabError: when it can't even begin.
+        MachineError, LabError: when it can't even begin.
     """
-    with staged(wanted, pool_of(wanted), _PORTS) as place:
+    pool = pool_of(wanted)
+    with staged(wanted, pool, _PORTS) as place:
+        engines_at_once(wanted, pool, place.storage)
         stage = Stage(wanted, place)
         try:
             yield stage

@@ -8,6 +8,7 @@ from dataclasses import replace
 from kvtiers.result.survival import Finding, Reason, Reply
 from kvtiers.settings.mp import Drive
 from lab.engines.launch import Launch
+from lab.errors import LabError
 from lab.trials.case import Again, CannotTryError, Case
 from lab.trials.engine import Change
 from lab.trials.stage import Stage
@@ -74,10 +75,17 @@ def _on_small_drive(options: str, place: str) -> Change:
 
 
 def _remount(stage: Stage, options: str) -> None:
-    """What lies there goes: a document begins with all the room that there is."""
+    """What lies there goes, once nothing is still on its way there: a document begins with all the room that there is.
+
+    Raises:
+        LabError: with mount's own words.
+    """
+    stage.settle()
     enter = ["nsenter", "--target", str(stage.server.pid), "--mount"]
     if os.geteuid():
         enter += ["--user", "--preserve-credentials"]
     place = str(stage.directory)
     script = f'rm -f "$1"/*.data; mount -o remount,{options} "$1"'
-    subprocess.run([*enter, "sh", "-c", script, "sh", place], check=True, capture_output=True)
+    done = subprocess.run([*enter, "sh", "-c", script, "sh", place], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise LabError(f"the small drive could not be changed: {done.stderr.strip()}")

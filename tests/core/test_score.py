@@ -9,11 +9,11 @@ from bench.doctor import (
     CASES,
     DOCUMENTS,
     WORKS,
-    Answer,
-    Case,
+    Example,
+    Mark,
     Origin,
+    Said,
     Score,
-    Verdict,
     ask,
     cases,
     judge,
@@ -38,7 +38,7 @@ def test_no_more_harm_than_bounded() -> None:
 
 
 def test_as_often_right_as_bounded() -> None:
-    assert 100 * result().count(Verdict.RIGHT) >= LEAST_RIGHT_PERCENT * result().count()
+    assert 100 * result().count(Mark.RIGHT) >= LEAST_RIGHT_PERCENT * result().count()
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -68,12 +68,12 @@ def test_every_case_says_where_it_comes_from_and_asks_for_something() -> None:
         assert case.want or case.never or case.clean or case.says or case.exit is not None
 
 
-def case(**keys: object) -> Case:
-    return Case(Origin.PUBLIC, "lint", (Path("x"),), "s", "r.", **keys)  # type: ignore[arg-type]
+def case(**keys: object) -> Example:
+    return Example(Origin.PUBLIC, "lint", (Path("x"),), "s", "r.", **keys)  # type: ignore[arg-type]
 
 
-def answer(status: int, *reported: str, words: str = "", severity: str = "error") -> Answer:
-    return Answer(status, frozenset((name, severity) for name in reported), words)
+def answer(status: int, *reported: str, words: str = "", severity: str = "error") -> Said:
+    return Said(status, frozenset((name, severity) for name in reported), words)
 
 
 FAILS = {"never": WORKS, "exit": 1, "says": ("out of memory|OOM",)}
@@ -82,24 +82,24 @@ FAILS = {"never": WORKS, "exit": 1, "says": ("out of memory|OOM",)}
 @pytest.mark.parametrize(
     ("asked", "said", "verdict"),
     [
-        (case(want=("a|b",), exit=1), answer(1, "b"), Verdict.RIGHT),
-        (case(want=("a", "b"), exit=1), answer(1, "b"), Verdict.PARTLY),
-        (case(want=("a",), exit=1), answer(0), Verdict.WRONG),
-        (case(want=("a",), exit=1), answer(2), Verdict.PARTLY),
-        (case(says=("KVBM",), exit=2), answer(2, words="this is kvbm"), Verdict.RIGHT),
-        (case(says=("put",)), answer(0, words="it was computed"), Verdict.PARTLY),
-        (case(says=("regist",)), answer(0, words="two were registered"), Verdict.RIGHT),
-        (case(says=("KVBM",), exit=2), answer(0, words="this is kvbm"), Verdict.WRONG),
-        (case(clean=True), answer(1, "a", severity="note"), Verdict.RIGHT),
-        (case(clean=True), answer(1, "a", severity="warning"), Verdict.WRONG),
-        (case(clean=True), answer(2), Verdict.PARTLY),
-        (case(**FAILS), answer(1, "dead", words="CUDA out of memory"), Verdict.RIGHT),
-        (case(**FAILS), answer(1, "dead"), Verdict.PARTLY),
-        (case(**FAILS), answer(1, "works", words="CUDA out of memory"), Verdict.WRONG),
-        (case(), answer(-1), Verdict.WRONG),
+        (case(want=("a|b",), exit=1), answer(1, "b"), Mark.RIGHT),
+        (case(want=("a", "b"), exit=1), answer(1, "b"), Mark.PARTLY),
+        (case(want=("a",), exit=1), answer(0), Mark.WRONG),
+        (case(want=("a",), exit=1), answer(2), Mark.PARTLY),
+        (case(says=("KVBM",), exit=2), answer(2, words="this is kvbm"), Mark.RIGHT),
+        (case(says=("put",)), answer(0, words="it was computed"), Mark.PARTLY),
+        (case(says=("regist",)), answer(0, words="two were registered"), Mark.RIGHT),
+        (case(says=("KVBM",), exit=2), answer(0, words="this is kvbm"), Mark.WRONG),
+        (case(clean=True), answer(1, "a", severity="note"), Mark.RIGHT),
+        (case(clean=True), answer(1, "a", severity="warning"), Mark.WRONG),
+        (case(clean=True), answer(2), Mark.PARTLY),
+        (case(**FAILS), answer(1, "dead", words="CUDA out of memory"), Mark.RIGHT),
+        (case(**FAILS), answer(1, "dead"), Mark.PARTLY),
+        (case(**FAILS), answer(1, "works", words="CUDA out of memory"), Mark.WRONG),
+        (case(), answer(-1), Mark.WRONG),
     ],
 )
-def test_verdicts(asked: Case, said: Answer, verdict: Verdict) -> None:
+def test_verdicts(asked: Example, said: Said, verdict: Mark) -> None:
     assert judge(asked, said) is verdict
 
 

@@ -8,7 +8,7 @@ import pytest
 from kvtiers.result.survival import Scenario
 from lab.engines.presets import PRESETS
 from lab.judge.asker import Check
-from lab.judge.needle import Verdict, run_needle
+from lab.judge.needle import NeedleResult, run_needle
 from lab.judge.points import State
 from lab.knobs import Knobs
 from lab.launches import LocalRun
@@ -36,7 +36,7 @@ def test_a_fault_goes_as_expected(standing: Stage, scenario: Scenario) -> None:
     assert outcome.met, outcome
 
 
-def needle(standing: Stage, damaged: bool) -> Verdict:
+def needle(standing: Stage, damaged: bool) -> NeedleResult:
     standing.stand()
     known = standing.files()
 

@@ -20,7 +20,7 @@ from lab.measure.client import Client
 from lab.measure.counters import await_deltas, read_totals
 from lab.measure.documents import TokenSource, ordinary_ids
 from lab.measure.scenarios import Experiment, Target
-from lab.report.outcome import Outcome, collect
+from lab.report.outcome import Collected, collect
 from tests.engine.life import CHUNK_BYTES, DOCUMENT_TOKENS, TIMEOUT_S, VOCABULARY, planned
 
 pytestmark = pytest.mark.engine
@@ -38,7 +38,7 @@ class Damaged(ChunkFiles):
 
 @dataclass(frozen=True)
 class Run:
-    outcome: Outcome
+    collected: Collected
     client: Client
     experiment: Experiment
 
@@ -61,22 +61,22 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
         target.chunk_files = Damaged(chunks, CHUNK_BYTES, direct_io=False)
         target.cache_server = CacheServer(server.url, CacheServerLog(server.log_path))
         stack.callback(target.cache_server.close)
-        outcome = Outcome()
-        collect(experiment, [target], outcome)
-        yield Run(outcome, client, experiment)
+        collected = Collected()
+        collect(experiment, [target], collected)
+        yield Run(collected, client, experiment)
 
 
 def test_damaged_chunks_are_told_by_name_and_nothing_else_is(run: Run) -> None:
-    assert run.outcome.problems == []
-    assert {found.other.step for found in differences(run.outcome.samples)} == {Step.SSD_REUSE}
-    told = wrong_answers(run.outcome.samples, run.outcome.partings)
+    assert run.collected.problems == []
+    assert {found.other.step for found in differences(run.collected.samples)} == {Step.SSD_REUSE}
+    told = wrong_answers(run.collected.samples, run.collected.partings)
     assert len(told) >= 2
     assert all("lmcache ssd_reuse generated" in line for line in told)
     assert any("over the same KV" in line for line in told)
 
 
 def test_the_damaged_token_lies_further_off_than_rounding_explains(run: Run) -> None:
-    gaps = [parting.gap_nats for parting in run.outcome.partings]
+    gaps = [parting.gap_nats for parting in run.collected.partings]
     assert len(gaps) == 2
     assert not any(map(is_rounding, gaps)), gaps
 

@@ -226,7 +226,7 @@ def test_a_mac_has_chinese_fonts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_set_up_already_needs_no_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: _Usage(2 * 10**9))
     assert space.complaint("lab", "cpu", tmp_path)
-    for part in space.PARTS:
+    for part in space.FOOTPRINTS:
         (tmp_path / part.stamp).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / part.stamp).touch()
     assert space.complaint("lab", "cpu", tmp_path) == ""
@@ -243,6 +243,12 @@ def test_engines_are_up_at_once_where_memory_holds_them(
 ) -> None:
     monkeypatch.setattr(memory, "available_memory_bytes", lambda: room and int(room * memory.GIB))
     assert memory.engines_that_fit(memory.COUNTED_BYTES) == engines
+
+
+def test_where_two_have_to_be_up_at_once_room_for_one_is_too_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "available_memory_bytes", lambda: int(2.2 * memory.GIB))
+    with pytest.raises(MachineError, match=r"two engines at once take 2\.6 GiB of memory, and 2\.2 GiB can be had"):
+        memory.engines_that_fit(memory.COUNTED_BYTES, least=2)
 
 
 def test_a_larger_model_takes_more(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,14 +1,18 @@
 import html
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kvtiers.result.reference import reference_run
-from kvtiers.result.schema import dump
+from kvtiers.result.schema import Mode, dump
 from kvtiers.result.steps import Step
 from kvtiers.result.summary import summarize
+from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.words import text
+from lab.judge.answers import wrong_answers
+from lab.measure.scenarios import contradicted
 from tests.core import builders
 from tests.notebooks.conftest import NOTEBOOKS, Runner
 
@@ -60,6 +64,28 @@ def test_shows_a_run_with_the_page_cache(run: Runner, language: str) -> None:
 
 def test_the_price_of_storing_is_lmcaches_own_account(run: Runner, language: str) -> None:
     assert "10 ms" in run("06_prove_it", language, dropped=RESULT.encode()).shown
+
+
+def test_of_copies_that_were_only_queued_no_time_is_shown_as_theirs(run: Runner, language: str) -> None:
+    good = builders.result()
+    on_a_gpu = replace(good, mode=Mode.CUDA, lmcache_mode=LMCacheMode.MP)
+    for result in (good, on_a_gpu):
+        shown = run("06_prove_it", language, dropped=dump(result).encode()).shown
+        assert result.copies_queued is (result is on_a_gpu)
+        assert ("10 ms" in shown) is not result.copies_queued
+        for part in ("retrieve", "rest"):
+            assert (text(f"chart.part.{part}_queued", language, {}) in shown) is result.copies_queued
+
+
+def test_says_in_chinese_why_a_run_proves_nothing(run: Runner) -> None:
+    good = builders.result()
+    cold, *samples = good.samples
+    damaged = replace(cold, step=Step.SSD_REUSE, evidence=replace(cold.evidence, token_ids=(9, 9)))
+    problems = (*contradicted([damaged]), *wrong_answers([damaged, *samples], ()))
+    shown = run("06_prove_it", "zh-TW", dropped=dump(replace(good, valid=False, problems=problems)).encode()).shown
+    assert "經由連接器回來" in shown
+    assert "其中一份壞了" in shown
+    assert not re.search(r"repeat \d", shown)
 
 
 def test_shows_a_partial_run_for_what_it_is(run: Runner) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kvtiers.errors import KvtiersError
 from kvtiers.lint.command.shell import Word
-from kvtiers.lint.given import Container, Given, Process, Source, Unseen, Value, last_part
+from kvtiers.lint.given import Container, Given, Invocation, Source, Unseen, Value, last_part
 from kvtiers.lint.yaml_nodes import Node
 
 # NVIDIA's tags are dates, of its own builds.
@@ -116,9 +116,9 @@ class Caller:
         self.given.environment |= {**self.ours, **self.environment}
         self.given.versions |= self.versions
 
-    def process(self, line: int) -> Process:
+    def process(self, line: int) -> Invocation:
         """A server that starts here."""
-        return Process(
+        return Invocation(
             self.source,
             line,
             environment=dict(self.environment),

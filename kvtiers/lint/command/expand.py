@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from kvtiers.lint.command.caller import Caller
-from kvtiers.lint.command.shell import Part, Word
+from kvtiers.lint.command.shell import Fragment, Word
 from kvtiers.lint.given import Value
 
 _REFERENCE = re.compile(
@@ -43,7 +43,7 @@ def expand_value(word: Word, caller: Caller) -> Word:
     return next(iter(expand(whole, caller)), Word("", word.line))
 
 
-def _pieces(part: Part, caller: Caller) -> list[Word | None]:
+def _pieces(part: Fragment, caller: Caller) -> list[Word | None]:
     """What it is filled in with; None where a new word begins."""
     match = _REFERENCE.fullmatch(part.text)
     if match and (match["all"] or (match["plain"] or match["name"]) in ("@", "*")):

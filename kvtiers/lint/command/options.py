@@ -8,7 +8,7 @@ from typing import Any
 from kvtiers.json_text import read_json
 from kvtiers.lint.command.caller import Inputs, placed
 from kvtiers.lint.command.shell import Word
-from kvtiers.lint.given import Process, Unseen, Value
+from kvtiers.lint.given import Invocation, Unseen, Value
 from kvtiers.lint.yaml_nodes import Node, documents
 from kvtiers.tables import read_table
 
@@ -19,7 +19,7 @@ _CONNECTOR = "kv-transfer-config"
 _REPEATED = "l2-adapter"
 
 
-def read_options(words: Sequence[Word], process: Process) -> None:
+def read_options(words: Sequence[Word], process: Invocation) -> None:
     """Add the options of ``words`` to ``process``, and what may hold more of them."""
     dotted: dict[str, Any] = {}
     options = process.options
@@ -50,7 +50,7 @@ def read_options(words: Sequence[Word], process: Process) -> None:
         options[_CONNECTOR] = Value(_joined(_json_or_text(first.value), dotted), first.source, first.line)
 
 
-def spell_out(process: Process, names: Iterable[str]) -> None:
+def spell_out(process: Invocation, names: Iterable[str]) -> None:
     """Options that are the beginning of one name alone, as argparse completes them."""
     for option in list(process.options):
         whole = [name for name in names if name.startswith(option)]
@@ -109,7 +109,7 @@ def options_in(node: Node, source: str) -> dict[str, Value]:
     return options
 
 
-def merge_config(process: Process, inputs: Inputs) -> None:
+def merge_config(process: Invocation, inputs: Inputs) -> None:
     """Add what the file of ``--config`` says; the command line wins. A file that was not given is noted."""
     named = process.options.get("config")
     if named is None:

@@ -11,7 +11,7 @@ from kvtiers.lint.command.expand import expand, expand_value, here_document
 from kvtiers.lint.command.options import merge_config, read_options, spell_out
 from kvtiers.lint.command.programs import is_server, reads_script, script_in, server_start
 from kvtiers.lint.command.shell import Command, Word, commands_in
-from kvtiers.lint.given import Process, Source, Value
+from kvtiers.lint.given import Invocation, Source, Value
 from kvtiers.settings import known
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
@@ -34,7 +34,7 @@ def read_script(source: Source, caller: Caller) -> None:
         caller.hand_over()
 
 
-def _read(text: str, line: int, caller: Caller) -> list[Process]:
+def _read(text: str, line: int, caller: Caller) -> list[Invocation]:
     return [process for command in commands_in(text, line) for process in _step(command, caller)]
 
 
@@ -54,7 +54,7 @@ def _note_documents(command: Command, caller: Caller) -> list[Word]:
     return [Word(text, line) for text, line in documents]
 
 
-def _step(command: Command, caller: Caller) -> list[Process]:
+def _step(command: Command, caller: Caller) -> list[Invocation]:
     """The servers that a command starts."""
     documents = _note_documents(command, caller)
     words = [*dropwhile(lambda word: word.text in _KEYWORDS, command.words)]
@@ -108,7 +108,7 @@ def _builtin(name: str, words: Sequence[Word], caller: Caller) -> None:
         caller.assigned.pop(text, None)
 
 
-def _read_inner(name: str, words: Sequence[Word], caller: Caller) -> list[Process]:
+def _read_inner(name: str, words: Sequence[Word], caller: Caller) -> list[Invocation]:
     """What ``eval TEXT`` or ``source FILE`` starts."""
     if not words:
         return []
@@ -125,7 +125,7 @@ def _read_inner(name: str, words: Sequence[Word], caller: Caller) -> list[Proces
 
 def run_command(
     words: Sequence[Word], caller: Caller, broken: Sequence[tuple[int, str]] = (), document: Word | None = None
-) -> list[Process]:
+) -> list[Invocation]:
     """What one command starts: a server, a shell or container that does, or nothing, but versions that it installs.
 
     ``document``: its standard input, where that is known.
@@ -150,7 +150,7 @@ def run_command(
 
 def run_container(
     caller: Caller, image: str, line: int, command: Sequence[Word], arguments: Sequence[Word]
-) -> list[Process]:
+) -> list[Invocation]:
     """What a container runs. Where only its image knows, but it is handed LMCache's settings, it is a server unseen.
 
     ``caller.image_serves``: does the image, whatever its name, where no ``command`` stands in its place?
@@ -180,7 +180,7 @@ def _prefix(words: Sequence[Word], caller: Caller) -> tuple[Sequence[Word], dict
     return [], environment
 
 
-def _start(words: Sequence[Word], caller: Caller, broken: Sequence[tuple[int, str]]) -> list[Process]:
+def _start(words: Sequence[Word], caller: Caller, broken: Sequence[tuple[int, str]]) -> list[Invocation]:
     """Add the server that a command starts, if it does."""
     found = server_start(words, caller.image_serves)
     if found is None:

@@ -28,7 +28,7 @@ _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\\\": "\\", "\\'": "'", '\\"': '"'}  # t
 
 
 @dataclass(frozen=True)
-class Part:
+class Fragment:
     """A piece of a word. ``expands``: variables in it are filled in; ``splits``: and the result falls into words."""
 
     text: str
@@ -46,7 +46,7 @@ class Word:
     text: str
     line: int
     literal: bool = True
-    parts: tuple[Part, ...] = ()
+    parts: tuple[Fragment, ...] = ()
     items: tuple["Word", ...] | None = None
     open: bool = False
 
@@ -167,7 +167,7 @@ class _Lexer:
         self._command = Command()
 
     def _word(self) -> Word:
-        parts: list[Part] = []
+        parts: list[Fragment] = []
         line = self._line
         while here := self._here:
             if here == "(" and parts and _ARRAY.fullmatch(_text(parts)):
@@ -177,11 +177,11 @@ class _Lexer:
             parts += self._piece()
         return Word(_text(parts), line, not any(part.expands for part in parts), tuple(parts))
 
-    def _piece(self, quoted: bool = False) -> list[Part]:
+    def _piece(self, quoted: bool = False) -> list[Fragment]:
         """The next piece of a word; within double quotes only \\, $ and ` mean something."""
         plain = self._take(_PLAIN_IN_QUOTES if quoted else _PLAIN)
         if plain:
-            return [Part(plain)]
+            return [Fragment(plain)]
         character = self._here
         self._at += 1
         match character:
@@ -189,32 +189,32 @@ class _Lexer:
                 following = self._here
                 self._at += 1
                 escaped = character + following if quoted and following not in '\\"$`' else following
-                return [] if following == "\n" else [Part(escaped)]
+                return [] if following == "\n" else [Fragment(escaped)]
             case "$":
                 return self._dollar(quoted)
             case "`":
-                return [Part(f"`{self._until('`')}`", True, not quoted)]
+                return [Fragment(f"`{self._until('`')}`", True, not quoted)]
             case '"':
                 return self._double_quoted()
             case _:
-                return [Part(self._until("'"))]
+                return [Fragment(self._until("'"))]
 
-    def _dollar(self, quoted: bool) -> list[Part]:
+    def _dollar(self, quoted: bool) -> list[Fragment]:
         following = self._here
         if following in ("'", '"') and not quoted:
             self._at += 1
             if following == '"':
                 return self._double_quoted()
-            return [Part(re.sub(r"\\.", lambda match: _ESCAPES.get(match[0], match[0]), self._until("$'")))]
+            return [Fragment(re.sub(r"\\.", lambda match: _ESCAPES.get(match[0], match[0]), self._until("$'")))]
         name = self._nested(quoted) if following in ("(", "{") else self._take(_NAME)
         default = _DEFAULT.fullmatch(name)
         if default:
             name = f"{default[1]}{_Lexer(default[2], self._line, newline_ends=False).unquoted(quoted)}}}"
-        return [Part(f"${name}", True, not quoted)] if name else [Part("$")]
+        return [Fragment(f"${name}", True, not quoted)] if name else [Fragment("$")]
 
-    def _double_quoted(self) -> list[Part]:
+    def _double_quoted(self) -> list[Fragment]:
         """After the opening quote: escapes resolved; what follows a bare $ or ` is still to be expanded."""
-        first, parts = self._line, [Part("")]
+        first, parts = self._line, [Fragment("")]
         while self._here not in ('"', ""):
             parts += self._piece(quoted=True)
         if not self._here:
@@ -238,10 +238,10 @@ class _Lexer:
 
     def unquoted(self, quoted: bool) -> str:
         """The whole text, as the default in ${NAME:-…}, without its quotes."""
-        parts: list[Part] = []
+        parts: list[Fragment] = []
         while self._here:
             plain = self._take(_PLAIN_INSIDE)
-            parts += [Part(plain)] if plain else self._piece(quoted)
+            parts += [Fragment(plain)] if plain else self._piece(quoted)
         return _text(parts)
 
     def _nested(self, quoted: bool) -> str:
@@ -261,5 +261,5 @@ class _Lexer:
         return self._text[start : self._at]
 
 
-def _text(parts: list[Part]) -> str:
+def _text(parts: list[Fragment]) -> str:
     return "".join(part.text for part in parts)

@@ -11,7 +11,7 @@ from kvtiers.lint.command.caller import Caller, Inputs
 from kvtiers.lint.command.expand import KUBERNETES, fill
 from kvtiers.lint.command.scripts import run_container
 from kvtiers.lint.command.shell import Word, words_in
-from kvtiers.lint.given import Container, Process, Source, Unseen, Value
+from kvtiers.lint.given import Container, Invocation, Source, Unseen, Value
 from kvtiers.lint.yaml_nodes import NOTHING, Node
 from kvtiers.units import GIB
 
@@ -78,7 +78,7 @@ def _containers(node: Node, outer: Node) -> Iterator[tuple[str, Node, Node, Node
             yield from _containers(inner, node)
 
 
-def _container(item: Node, outer: Node, caller: Caller) -> list[Process]:
+def _container(item: Node, outer: Node, caller: Caller) -> list[Invocation]:
     for entry in (*outer.at("envs").items, *item.at("envFrom").items, *item.at("env").items):
         read_variable(entry, caller)
     image = item.at("image")

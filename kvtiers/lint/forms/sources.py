@@ -16,7 +16,7 @@ from kvtiers.lint.forms.compose import read_service
 from kvtiers.lint.forms.dockerfile import read_dockerfile
 from kvtiers.lint.forms.kubernetes import note_config_map, read_object
 from kvtiers.lint.forms.systemd import read_unit
-from kvtiers.lint.given import Given, Process, Source, Value, is_part, last_part
+from kvtiers.lint.given import Given, Invocation, Source, Value, is_part, last_part
 from kvtiers.lint.yaml_nodes import Node, documents
 from kvtiers.settings import known
 from kvtiers.tables import read_table
@@ -149,7 +149,7 @@ def _document(source: Source, node: Node, caller: Caller) -> str:
         return "helm"
     engines = [*_ray_engines(node)]
     for engine in engines:
-        caller.given.servers.append(Process(source.name, engine.line, options_in(engine, source.name)))
+        caller.given.servers.append(Invocation(source.name, engine.line, options_in(engine, source.name)))
     if engines:
         return "ray"
     return _settings(source, node, caller)
@@ -167,10 +167,10 @@ def _settings(source: Source, node: Node, caller: Caller) -> str:
     given, keys = caller.given, [str(key) for key in node.fields]
     if "kv_connector" in keys:  # the value of --kv-transfer-config by itself
         value = Value(node.json, source.name, node.line)
-        given.servers.append(Process(source.name, node.line, {"kv-transfer-config": value}))
+        given.servers.append(Invocation(source.name, node.line, {"kv-transfer-config": value}))
         return "kv_transfer_config"
     if is_vllm_config(node) and not known.kinds().keys() & set(keys):
-        given.servers.append(Process(source.name, node.line, options_in(node, source.name)))
+        given.servers.append(Invocation(source.name, node.line, options_in(node, source.name)))
         return "vllm_config"
     if _like_settings(source, keys, given):
         values = {str(key): Value(one.plain(), source.name, one.key_line) for key, one in node.fields.items()}

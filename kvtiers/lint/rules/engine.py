@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kvtiers.lint.findings import Finding, at, said
-from kvtiers.lint.given import Given, Process, Unseen, Value
+from kvtiers.lint.given import Given, Invocation, Unseen, Value
 from kvtiers.lint.setup import Setup
 from kvtiers.settings import known
 from kvtiers.settings.known_pairs import known_pair
@@ -30,7 +30,7 @@ def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
         yield at("version_pair_unseen", pins["lmcache"], certain=False, **values)
 
 
-def _command(process: Process) -> Iterator[Finding]:
+def _command(process: Invocation) -> Iterator[Finding]:
     """A command that ends before it was meant to, and variables that do not reach it."""
     for value, cause in process.broken:
         yield at("command_ends_early", value, cause=said(f"lint.ends.{cause}"))

@@ -6,7 +6,7 @@ from typing import Any
 
 from kvtiers.json_text import read_json
 from kvtiers.lint.findings import Finding, at
-from kvtiers.lint.given import Given, Process, Value
+from kvtiers.lint.given import Given, Invocation, Value
 from kvtiers.lint.setup import Setup
 from kvtiers.settings import known
 from kvtiers.settings.since import Name
@@ -37,7 +37,7 @@ def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
         yield from _arguments(server, {**given.versions, **server.versions})
         yield from _l2(server)
     shared: dict[str, list[Setup]] = {}
-    users: dict[str, tuple[Process, list[Setup]]] = {}
+    users: dict[str, tuple[Invocation, list[Setup]]] = {}
     for setup in engines:
         wanted, servers = str(setup.extra.get("lmcache.mp.port", _PORT)), given.lmcache_servers
         told = [one for one in servers if len(servers) == 1 or str(one.number("port") or _PORT) == wanted]
@@ -58,7 +58,7 @@ def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
             yield at("mp_l2_shared", using[0].server, certain=False, path=cache, models=", ".join(models))
 
 
-def _never_talk(setup: Setup, servers: Sequence[Process]) -> Iterator[Finding]:
+def _never_talk(setup: Setup, servers: Sequence[Invocation]) -> Iterator[Finding]:
     place, unread = setup.connector_at, [key for key in setup.extra if key.startswith("lmcache.mp.")]
     if place is None:
         return
@@ -68,7 +68,7 @@ def _never_talk(setup: Setup, servers: Sequence[Process]) -> Iterator[Finding]:
         yield at("mp_keys_unread", place, names=", ".join(unread))
 
 
-def _arguments(server: Process, versions: Mapping[str, Value]) -> Iterator[Finding]:
+def _arguments(server: Invocation, versions: Mapping[str, Value]) -> Iterator[Finding]:
     for name, option in server.options.items():
         # of an older release, which is seen, another rule tells
         older = "lmcache" in versions and Name("lmcache", "server_options", name).until
@@ -82,7 +82,7 @@ def _arguments(server: Process, versions: Mapping[str, Value]) -> Iterator[Findi
             yield at("mp_required", server, name=f"--{name}")
 
 
-def adapters(server: Process) -> Iterator[tuple[Value, dict[str, Any] | None]]:
+def adapters(server: Invocation) -> Iterator[tuple[Value, dict[str, Any] | None]]:
     """Where each L2 adapter is written, and what it says; None where that is no JSON object."""
     option = server.options.get("l2-adapter")
     if option is None:
@@ -95,14 +95,14 @@ def adapters(server: Process) -> Iterator[tuple[Value, dict[str, Any] | None]]:
         yield option, value if isinstance(value, dict) else None
 
 
-def directories(server: Process) -> Iterator[tuple[Value, str]]:
+def directories(server: Invocation) -> Iterator[tuple[Value, str]]:
     """Where each L2 adapter that has one is written, and its directory."""
     for place, adapter in adapters(server):
         if adapter and "base_path" in adapter:
             yield place, str(adapter["base_path"])
 
 
-def _l2(server: Process) -> Iterator[Finding]:
+def _l2(server: Invocation) -> Iterator[Finding]:
     for place, adapter in adapters(server):
         if not place.literal:
             continue
@@ -119,7 +119,7 @@ def _l2(server: Process) -> Iterator[Finding]:
             yield at("drive_unbounded", place, certain=False, path=path)
 
 
-def _pair(setup: Setup, server: Process) -> Iterator[Finding]:
+def _pair(setup: Setup, server: Invocation) -> Iterator[Finding]:
     """One engine and its server."""
     place, extra, port = setup.connector_at, setup.extra, server.number("port") or _PORT
     host = str(extra.get("lmcache.mp.host", "tcp://localhost")).removeprefix("tcp://")
@@ -129,7 +129,7 @@ def _pair(setup: Setup, server: Process) -> Iterator[Finding]:
         yield at("mp_port", place, wanted=wanted, port=port)
 
 
-def _workers(server: Process, ranks: Sequence[int]) -> Iterator[Finding]:
+def _workers(server: Invocation, ranks: Sequence[int]) -> Iterator[Finding]:
     """Too few for one engine's ranks, which all have to hit; or for those of several, which may only wait."""
     names = ("max-gpu-workers", "max-workers")
     option = next((server.options[name] for name in names if name in server.options), None)
@@ -152,7 +152,7 @@ def _keys(setup: Setup) -> Iterator[Finding]:
             )
 
 
-def _known(process: Process, *names: str) -> bool:
+def _known(process: Invocation, *names: str) -> bool:
     return not process.unseen and all(process.options[name].literal for name in names if name in process.options)
 
 
@@ -166,7 +166,7 @@ def _hybrid(setup: Setup) -> Iterator[Finding]:
         yield at(rule, place, bool(known_hybrid), model=str(model.value) if model else "-")
 
 
-def _ipc(setup: Setup, server: Process) -> Iterator[Finding]:
+def _ipc(setup: Setup, server: Invocation) -> Iterator[Finding]:
     """CUDA IPC needs one IPC namespace and one /dev/shm, unless both sides are told that there is none."""
     one, other, place = setup.server.container, server.container, setup.connector_at
     told, mode = server.options.get("isolated-ipc"), server.options.get("supported-transfer-mode")

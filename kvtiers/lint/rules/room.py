@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kvtiers.lint.findings import Finding, at
-from kvtiers.lint.given import Container, Given, Process, Value
+from kvtiers.lint.given import Container, Given, Invocation, Value
 from kvtiers.lint.rules.mp import directories
 from kvtiers.lint.setup import Facts, Setup, extra_of
 from kvtiers.lint.values import raw_text
@@ -17,7 +17,7 @@ _DEFAULT_SHM_GIB = 64 / 1024  # Docker's, and a Kubernetes pod's
 class _Ask(NamedTuple):
     """Memory for KV, GiB: ``size`` for each of ``ranks``. Of two with one ``name`` and ``port`` only one can run."""
 
-    server: Process
+    server: Invocation
     container: Container
     port: int | None
     name: str
@@ -56,7 +56,7 @@ def _engine(setup: Setup, container: Container) -> Iterator[_Ask]:
         yield _Ask(setup.server, container, port, "max_local_cpu_size", place, size, setup.workers)
 
 
-def _lmcache_server(server: Process, container: Container) -> Iterator[_Ask]:
+def _lmcache_server(server: Invocation, container: Container) -> Iterator[_Ask]:
     l1 = server.options.get("l1-size-gb")
     sized = _sized(l1, l1.value) if l1 and l1.literal else None
     if sized:

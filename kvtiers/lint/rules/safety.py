@@ -7,7 +7,7 @@ from typing import Any
 
 from kvtiers.json_text import read_json
 from kvtiers.lint.findings import Finding, at
-from kvtiers.lint.given import Given, Process
+from kvtiers.lint.given import Given, Invocation
 from kvtiers.lint.setup import Setup
 
 _OPEN_HOSTS = ("0.0.0.0", "::", "[::]", "*")
@@ -39,7 +39,7 @@ def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
                 yield at("mp_open", host, name=f"--{name}", host=host.value)
 
 
-def _reachable(process: Process, option: str, default: int) -> bool:
+def _reachable(process: Invocation, option: str, default: int) -> bool:
     """Is a port that is open inside open outside? A container of its own network shows what it publishes."""
     container = process.container
     if container is None or container.host_network:

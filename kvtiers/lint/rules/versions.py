@@ -4,7 +4,7 @@ is seen."""
 from collections.abc import Iterator, Mapping, Sequence
 
 from kvtiers.lint.findings import Finding, at
-from kvtiers.lint.given import Given, Process, Value
+from kvtiers.lint.given import Given, Invocation, Value
 from kvtiers.lint.rules.mp import adapters
 from kvtiers.lint.setup import Setup, extra_of
 from kvtiers.settings.since import Name, releases
@@ -12,7 +12,7 @@ from kvtiers.settings.version_pairs import numbers
 
 _SHOWN = {"vllm": "vLLM", "lmcache": "LMCache"}
 # A name as the table has it, as people write it, and where.
-_Use = tuple[Name, str, Value | Process]
+_Use = tuple[Name, str, Value | Invocation]
 
 
 def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
@@ -50,7 +50,7 @@ def _lacking(uses: Sequence[_Use], package: str, version: str) -> Iterator[Findi
             )
 
 
-def _of_server(server: Process) -> Iterator[_Use]:
+def _of_server(server: Invocation) -> Iterator[_Use]:
     for name, option in server.options.items():
         yield Name("lmcache", "server_options", name), f"--{name}", option
     for place, adapter in adapters(server):

@@ -10,14 +10,14 @@ from kvtiers.__main__ import main
 from kvtiers.errors import KvtiersError
 from kvtiers.ledger.tiers import Tier, Traffic
 from kvtiers.lint import Facts, Source, lint
-from kvtiers.settings.advise import Host, Served, advise, files
+from kvtiers.settings.advise import Hardware, Served, advise, files
 from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.settings.wiring import Platform, Wiring, settings
 from kvtiers.units import GIB
 
 KV_BYTES = 131_072
 LONG = Traffic(131_072, 20, True)
-HOST = Host(free_vram_gib=10, cpu_ram_gib=64, drive_free_gib=500)
+HOST = Hardware(free_vram_gib=10, cpu_ram_gib=64, drive_free_gib=500)
 SERVED = Served("Qwen/Qwen3-8B", KV_BYTES, hybrid=False)
 
 
@@ -25,7 +25,7 @@ SERVED = Served("Qwen/Qwen3-8B", KV_BYTES, hybrid=False)
 @pytest.mark.parametrize("wiring", Wiring)
 @pytest.mark.parametrize("form", ["environment", "yaml"])
 def test_every_generated_configuration_is_clean(wiring: Wiring, form: str, tensor_parallel: int) -> None:
-    host = Host(free_vram_gib=10, cpu_ram_gib=64, drive_free_gib=500, tensor_parallel=tensor_parallel)
+    host = Hardware(free_vram_gib=10, cpu_ram_gib=64, drive_free_gib=500, tensor_parallel=tensor_parallel)
     plan = advise(replace(SERVED, vllm="0.25.1"), LONG, host, wiring=wiring).plan
     assert plan is not None
     parts = files(plan)
@@ -50,7 +50,7 @@ def test_people_fill_ram_and_the_judge_sends_them_to_the_drive() -> None:
 
 
 def test_sizes_are_of_the_server_whatever_the_ranks() -> None:
-    plan = advise(SERVED, LONG, Host(10, 64, drive_free_gib=500, tensor_parallel=4)).plan
+    plan = advise(SERVED, LONG, Hardware(10, 64, drive_free_gib=500, tensor_parallel=4)).plan
     assert plan is not None
     assert (plan.cpu_gib, plan.disk_gib) == (64, 400)
     assert "--max-workers 4" in files(plan)["server"]
@@ -136,19 +136,19 @@ def test_the_demo_stages_two_of_the_longest_prefixes() -> None:
 
 
 def test_a_drive_that_is_too_small_is_said_and_never_overrun() -> None:
-    advice = advise(SERVED, LONG, Host(10, 64, drive_free_gib=100))
+    advice = advise(SERVED, LONG, Hardware(10, 64, drive_free_gib=100))
     assert advice.plan is not None
     assert advice.plan.disk_gib == 90
     assert "drive_too_small" in [name for name, _ in advice.notes]
 
 
-def notes(wiring: Wiring | None, vllm: str, lmcache: str, host: Host = HOST) -> list[str]:
+def notes(wiring: Wiring | None, vllm: str, lmcache: str, host: Hardware = HOST) -> list[str]:
     served = Served("m", KV_BYTES, vllm=vllm, lmcache=lmcache)
     return [name for name, _ in advise(served, LONG, host, wiring=wiring).notes]
 
 
 def test_versions_are_looked_up_for_the_wiring_and_platform() -> None:
-    on_cpu = Host(10, 64, platform=Platform.CPU)
+    on_cpu = Hardware(10, 64, platform=Platform.CPU)
     assert "pair_works" in notes(None, "0.32.0", "0.5.6", on_cpu)
     assert "pair_elsewhere" in notes(None, "0.32.0", "0.5.6")
     assert "pair_unknown" in notes(None, "0.99.0", "0.5.6")
@@ -181,7 +181,7 @@ def test_inside_the_engine_there_are_settings_up_to_vllm_0_25_only(
 
 def test_inside_an_engine_without_a_gpu_there_is_no_connector_to_print() -> None:
     with pytest.raises(KvtiersError, match="no connector for a CPU"):
-        notes(Wiring.IN_PROCESS_RAM, "0.32.0", "0.5.6", Host(10, 64, platform=Platform.CPU))
+        notes(Wiring.IN_PROCESS_RAM, "0.32.0", "0.5.6", Hardware(10, 64, platform=Platform.CPU))
 
 
 def test_what_nobody_tried_is_said_of_a_wiring_and_a_platform(capsys: pytest.CaptureFixture[str]) -> None:
@@ -203,7 +203,7 @@ def test_for_a_release_that_lacks_what_is_written_there_are_no_settings(capsys: 
 )
 def test_an_engine_without_tiering_is_refused(vllm: str, platform: Platform, reason: str) -> None:
     with pytest.raises(KvtiersError, match=reason):
-        notes(Wiring.VLLM_TIERING, vllm, "", Host(10, 64, platform=platform))
+        notes(Wiring.VLLM_TIERING, vllm, "", Hardware(10, 64, platform=platform))
 
 
 ARGUMENTS = ["plan", "--context", "131072", "--prefixes", "20", "--free-vram-gib", "10", "--cpu-ram-gib", "64"]

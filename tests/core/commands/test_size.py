@@ -51,7 +51,7 @@ def test_the_text_explains_each_kind_of_layer_by_its_keys(capsys: pytest.Capture
     assert main(["size", json.dumps(public_models()["gpt-oss-20b"])]) == 0
     text = capsys.readouterr().out
     assert "24,576 B (24 KiB)" in text
-    assert "12 x sliding, 2,048 B a token, last 128 tokens" in text
+    assert "12 x sliding · 2,048 B a token · last 128 tokens" in text
     assert "sliding_window" in text
     assert "hybrid: 2 groups" in text
 

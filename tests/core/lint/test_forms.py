@@ -5,7 +5,7 @@ import pytest
 from kvtiers.errors import KvtiersError
 from kvtiers.lint import Source, report
 from kvtiers.lint.formats import basis
-from kvtiers.lint.given import Process
+from kvtiers.lint.given import Invocation
 from tests.core.lint.builders import ESCAPED, GOOD_JSON, MP, SERVE, compose_service, ids
 
 KUBE = f"""apiVersion: v1
@@ -152,7 +152,7 @@ def test_a_paste_without_a_name_is_told_by_what_stands_in_it(name: str) -> None:
     assert sorted(ids(text)) == sorted(rules)
 
 
-def servers(*sources: Source) -> list[Process]:
+def servers(*sources: Source) -> list[Invocation]:
     return report(sources).given.servers
 
 

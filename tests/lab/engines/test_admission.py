@@ -36,6 +36,12 @@ def test_a_card_that_holds_no_engine_of_the_run_leaves_the_cpu_and_the_reason(fr
     assert ("of it are free" in choice.why) is (engine == "cpu")
 
 
+@pytest.mark.parametrize(("free_gib", "engine"), [(23, "cuda"), (6, "cpu")])
+def test_where_two_have_to_be_up_at_once_a_card_that_holds_one_is_too_small(free_gib: float, engine: str) -> None:
+    choice, _ = fitting(Choice("cuda", card(free_gib)), lambda choice: replace(run_on(choice), least_engines=2))
+    assert choice.engine == engine
+
+
 def test_a_card_with_no_room_for_any_engine_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = "0, GPU-1, NVIDIA Some Card, 580.95.05, 8.9, 24564, 500"
     monkeypatch.setattr(gpu, "_answer", lambda: answer)
@@ -51,6 +57,7 @@ def test_a_card_with_no_room_for_any_engine_is_none(monkeypatch: pytest.MonkeyPa
     [
         (LocalRun(PRESETS["qwen3-4b-awq"], Knobs(), lmcache_mode=LMCacheMode.IN_PROCESS), "is known not to work"),
         (LocalRun(PRESETS["qwen3-4b-awq"], Knobs(), card=card(3)), "3 GiB of it are free"),
+        (LocalRun(PRESETS["qwen3-4b-awq"], Knobs(), card=card(6), least_engines=2), "6 GiB of it are free"),
         (replace(TINY, knobs=Knobs(chunk_tokens=100)), "not a multiple of the engine's block"),
         (replace(TINY, knobs=Knobs(document_tokens=200)), "fills no chunk"),
         (replace(TINY, document_paths=(Path("/nowhere/a.txt"),)), "cannot read /nowhere/a.txt"),

@@ -6,12 +6,12 @@ import pytest
 
 from lab.cli import app
 from lab.judge.asker import Check
-from lab.judge.needle import Verdict, run_needle
+from lab.judge.needle import NeedleResult, run_needle
 from lab.judge.points import State
 from tests.lab.judge.server import KEY, Engine, serving
 
 
-def asked(engine: Engine, *, minutes: float = 5.0, ceiling_tokens: int = 60_000) -> Verdict:
+def asked(engine: Engine, *, minutes: float = 5.0, ceiling_tokens: int = 60_000) -> NeedleResult:
     with serving(engine) as url:
         wanted = Check(url, api_key=KEY, document_tokens=500, ceiling_tokens=ceiling_tokens)
         return run_needle(wanted, prompts=4, minutes=minutes)

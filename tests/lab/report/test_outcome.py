@@ -14,7 +14,7 @@ from lab.measure.client import Client
 from lab.measure.documents import TokenSource
 from lab.measure.scenarios import Experiment, Runner, Target
 from lab.measure.server import RequestError
-from lab.report.outcome import Outcome, assemble, collect
+from lab.report.outcome import Collected, assemble, collect
 from lab.report.show import sentences, show
 from tests.core.builders import result, sample
 
@@ -42,47 +42,49 @@ def answered(arm: Arm, step: Step, *token_ids: int) -> Sample:
     return replace(plain, evidence=replace(plain.evidence, token_ids=token_ids))
 
 
-def collected(monkeypatch: pytest.MonkeyPatch, outcome: Outcome, arm: Arm, likely: Likely, *samples: Sample) -> None:
+def collect_from(
+    monkeypatch: pytest.MonkeyPatch, collected: Collected, arm: Arm, likely: Likely, *samples: Sample
+) -> None:
     """One life of an arm that yields these samples."""
     monkeypatch.setattr(Runner, "run", lambda self, again: iter(samples))
-    collect(EXPERIMENT, [Target(arm, cast(Client, likely), lambda: None)], outcome)
+    collect(EXPERIMENT, [Target(arm, cast(Client, likely), lambda: None)], collected)
 
 
 def test_an_arm_that_runs_later_is_asked_about_its_own_answers_with_the_prompt_up_to_the_parting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    outcome, first, second = Outcome(), Likely(0.1), Likely(0.3)
-    collected(monkeypatch, outcome, Arm.LMCACHE, first, answered(Arm.LMCACHE, Step.COLD, 7, 8, 9))
-    collected(monkeypatch, outcome, Arm.CONTROL, second, answered(Arm.CONTROL, Step.COLD, 7, 5, 5))
+    collected, first, second = Collected(), Likely(0.1), Likely(0.3)
+    collect_from(monkeypatch, collected, Arm.LMCACHE, first, answered(Arm.LMCACHE, Step.COLD, 7, 8, 9))
+    collect_from(monkeypatch, collected, Arm.CONTROL, second, answered(Arm.CONTROL, Step.COLD, 7, 5, 5))
     ((document, _),) = EXPERIMENT.asked()
     assert first.asked == []
     assert second.asked == [((*document.token_ids, 7), 8, 5)]
-    assert outcome.partings == [Parting(Arm.CONTROL, Step.COLD, "seeded", 1, 1, 0.3)]
+    assert collected.partings == [Parting(Arm.CONTROL, Step.COLD, "seeded", 1, 1, 0.3)]
 
 
 def test_an_answer_that_ends_early_is_not_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
-    outcome, likely = Outcome(), Likely(0.1)
+    collected, likely = Collected(), Likely(0.1)
     samples = answered(Arm.LMCACHE, Step.COLD, 7, 8), answered(Arm.LMCACHE, Step.GPU_HIT, 7)
-    collected(monkeypatch, outcome, Arm.LMCACHE, likely, *samples)
+    collect_from(monkeypatch, collected, Arm.LMCACHE, likely, *samples)
     assert likely.asked == []
-    assert outcome.partings[0].gap_nats is None
+    assert collected.partings[0].gap_nats is None
 
 
 @pytest.mark.parametrize(("status", "problems"), [(400, []), (None, ["gone"])])
 def test_a_server_that_refuses_logprobs_leaves_the_gap_open_one_that_is_gone_is_a_problem(
     monkeypatch: pytest.MonkeyPatch, status: int | None, problems: list[str]
 ) -> None:
-    outcome, likely = Outcome(), Likely(None, RequestError("gone", status))
+    collected, likely = Collected(), Likely(None, RequestError("gone", status))
     samples = answered(Arm.LMCACHE, Step.COLD, 7, 8), answered(Arm.LMCACHE, Step.GPU_HIT, 7, 9)
-    collected(monkeypatch, outcome, Arm.LMCACHE, likely, *samples)
-    assert outcome.problems == problems
-    assert not assembled(outcome).valid
+    collect_from(monkeypatch, collected, Arm.LMCACHE, likely, *samples)
+    assert collected.problems == problems
+    assert not assembled(collected).valid
 
 
-def assembled(outcome: Outcome) -> Result:
+def assembled(collected: Collected) -> Result:
     good = result()
     return assemble(
-        outcome,
+        collected,
         mode=good.mode,
         lmcache_mode=good.lmcache_mode,
         versions=good.versions,
@@ -96,10 +98,10 @@ def assembled(outcome: Outcome) -> Result:
 def test_rounding_leaves_a_run_valid_and_is_told_wrong_kv_voids_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], gap: float, valid: bool
 ) -> None:
-    outcome = Outcome()
+    collected = Collected()
     samples = answered(Arm.LMCACHE, Step.COLD, 7, 8, 9), answered(Arm.LMCACHE, Step.GPU_HIT, 7, 5, 5)
-    collected(monkeypatch, outcome, Arm.LMCACHE, Likely(gap), *samples)
-    made = assembled(outcome)
+    collect_from(monkeypatch, collected, Arm.LMCACHE, Likely(gap), *samples)
+    made = assembled(collected)
     assert made.valid is valid
     show(made, Console(width=200))
     said = capsys.readouterr().out
