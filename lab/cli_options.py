@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -80,18 +80,22 @@ def vllm_words(arguments: Sequence[str]) -> tuple[str, ...]:
     return words
 
 
-def refuse_beside_url(context: typer.Context) -> None:
+def refuse_beside_url(context: typer.Context, heard: Set[str] = _WITH_URL) -> None:
     """What a server that is measured as it is would leave unheard is not taken.
 
     Raises:
         LabError: naming it.
     """
-    options = [option for option in context.command.params if option.name not in _WITH_URL]
-    unheard = [option for option in options if _is_typed(context, str(option.name))]
-    names = [option.secondary_opts if context.params[str(option.name)] is False else option.opts for option in unheard]
-    given = [max(spellings, key=len) for spellings in names]
-    if given:
+    others = {str(option.name) for option in context.command.params} - heard
+    if given := typed(context, others):
         raise LabError(f"--url measures a server as it is: {', '.join(given)} can't be had with it")
+
+
+def typed(context: typer.Context, names: Set[str]) -> list[str]:
+    """Those of a command's options that stand in the command line, as they are spelt there."""
+    found = [option for option in context.command.params if option.name in names and _is_typed(context, option.name)]
+    spelt = [option.secondary_opts if context.params[str(option.name)] is False else option.opts for option in found]
+    return [max(spellings, key=len) for spellings in spelt]
 
 
 def _is_typed(context: typer.Context, name: str) -> bool:

@@ -1,5 +1,6 @@
 """The processes of a plan, in the order in which they start."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,6 +16,9 @@ PROGRAMS = "/opt/venv/bin"
 MODELS = "/root/.cache/huggingface"
 # Room for LMCache's server beside its RAM tier: an estimate, a CUDA context included.
 _SERVER_GIB = 4.0
+# Heartbeats until every engine has noticed that the server is gone: up to one to the next, which then waits for one. An
+# engine that noticed nothing does not tell the new server where its KV lies.
+_NOTICED = 2.2
 
 
 class Role(StrEnum):
@@ -28,7 +32,8 @@ class Role(StrEnum):
 @dataclass(frozen=True)
 class Service:
     """One process. ``command``: without the image's own entry point; ``health``: port and path that answer 200 on
-    loopback; ``gib``: host memory that it takes, 0 where that is not known."""
+    loopback; ``gib``: host memory that it takes, 0 where that is not known; ``restart_s``: how long whoever watches it
+    should wait before it is started anew."""
 
     role: Role
     image: str
@@ -36,6 +41,7 @@ class Service:
     environment: Mapping[str, str]
     health: tuple[int, str] | None = None
     gib: float = 0.0
+    restart_s: int = 5
 
 
 def services_of(plan: Plan, lmcache: str = "", api_host: str = LOOPBACK) -> list[Service]:
@@ -49,9 +55,9 @@ def services_of(plan: Plan, lmcache: str = "", api_host: str = LOOPBACK) -> list
     mode = mp_mode(plan)
     if mode:
         health = (mode.http_port, "/healthcheck")
-        memory = plan.cpu_gib + _SERVER_GIB
+        memory, noticed_s = plan.cpu_gib + _SERVER_GIB, math.ceil(_NOTICED * mode.heartbeat_s)
         image = f"lmcache/standalone:v{version}"
-        services.append(Service(Role.SERVER, image, tuple(server_command(mode)), {}, health, memory))
+        services.append(Service(Role.SERVER, image, tuple(server_command(mode)), {}, health, memory, noticed_s))
     image = f"lmcache/vllm-openai:v{version}"
     command = (*engine_command(plan), "--host", api_host, "--port", str(API_PORT))
     services.append(Service(Role.ENGINE, image, command, engine_environment(plan), (API_PORT, "/health")))

@@ -13,7 +13,7 @@ Wants=network-online.target{after}
 Environment=PATH=/opt/vllm/bin:/usr/local/bin:/usr/bin:/bin
 {environment}ExecStart=/usr/bin/env {command}
 Restart=always
-RestartSec=5
+RestartSec={restart_s}
 # Pinned memory is not to be cut short.
 LimitMEMLOCK=infinity
 
@@ -31,7 +31,9 @@ def files(services: list[Service]) -> dict[str, str]:
             f"Environment={_quoted(f'{key}={value}')}\n" for key, value in service.environment.items()
         )
         command = shell(service.command, _quoted)
-        units[name] = _UNIT.format(role=service.role, after=started, environment=environment, command=command)
+        units[name] = _UNIT.format(
+            role=service.role, after=started, environment=environment, command=command, restart_s=service.restart_s
+        )
         started += f" {name}"
     return units
 

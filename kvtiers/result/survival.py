@@ -1,5 +1,6 @@
 """What survives and what breaks: each scenario's expectation beside what was found. Shared by lab and course."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import reduce
@@ -22,6 +23,9 @@ class Scenario(StrEnum):
     ENGINE_RESTART = "engine_restart"
     SERVER_RESTART = "server_restart"
     BOTH_RESTART = "both_restart"
+    FIRST_REQUEST = "first_request"
+    PREFIXES_REPLAYED = "prefixes_replayed"
+    PREFIXES_PREFETCHED = "prefixes_prefetched"
     SECOND_ENGINE = "second_engine"
     FIRST_TOKEN_CHANGED = "first_token_changed"
     MIDDLE_TOKEN_CHANGED = "middle_token_changed"
@@ -185,7 +189,17 @@ def _finding(finding: Finding, tiers: str, language: str) -> str:
         parts.append(_say("finding.dies", language))
     if finding.recovers is not None:
         parts.append(_say("finding.recovers" if finding.recovers else "finding.stays", language))
-    return reduce(lambda first, more: text("survive.finding.and", language, {"first": first, "more": more}), parts)
+    return _joined("survive.finding.and", parts, language)
+
+
+def enumeration(scenarios: Sequence[Scenario], language: str) -> str:
+    """Their names, in a sentence."""
+    names = [_say(f"scenario.{scenario}", language) for scenario in scenarios]
+    return _joined("survive.enumerated", [text("survive.named", language, {"name": name}) for name in names], language)
+
+
+def _joined(how: str, parts: Sequence[str], language: str) -> str:
+    return reduce(lambda first, more: text(how, language, {"first": first, "more": more}), parts)
 
 
 def _say(key: str, language: str) -> str:

@@ -6,9 +6,11 @@ import random
 import secrets
 import string
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from kvtiers.result.evidence import Counters
 from lab.errors import LabError
 from lab.judge.points import Asked, Point, answered_by, point
 from lab.measure.cache_server import CacheServer
@@ -65,6 +67,7 @@ class Asker:
                 raise
             self._chat = True
             answer = self._answer(text)
+        self._left -= answer.prompt_tokens
         self._tokens_per_word = max(answer.prompt_tokens, _CALIBRATION_WORDS) / _CALIBRATION_WORDS
         with contextlib.suppress(LabError):  # behind a gateway: times and usage must do
             self._totals = read_totals(self.client)
@@ -75,14 +78,26 @@ class Asker:
         Raises:
             LabError: the ceiling is reached, or the server can't be asked.
         """
+        (answer,), counters = self.ask_at_once([text])
+        into.answers.append(answer)
+        into.counters.append(counters)
+
+    def ask_at_once(self, texts: Sequence[str]) -> tuple[list[Completion], Counters | None]:
+        """Ask as so many clients, side by side; counted together, None where there are no counters.
+
+        Raises:
+            LabError: as ``ask``.
+        """
         if self._left <= 0:
             ceiling = self._wanted.ceiling_tokens
             raise LabError(f"the ceiling of {ceiling:,} prompt tokens is reached; raise --ceiling-tokens")
-        into.answers.append(self._answer(text))
-        counters = None
-        if self._totals is not None:
-            counters, self._totals = await_deltas(self.client, self._totals)
-        into.counters.append(counters)
+        with ThreadPoolExecutor(len(texts)) as clients:
+            answers = list(clients.map(self._answer, texts))
+        self._left -= sum(answer.prompt_tokens for answer in answers)
+        if self._totals is None:
+            return answers, None
+        counters, self._totals = await_deltas(self.client, self._totals, len(texts))
+        return answers, counters
 
     def gap_nats(self, prompt: Sequence[int], first: int, second: int) -> float | None:
         """As Client.gap_nats, below the ceiling."""
@@ -91,9 +106,9 @@ class Asker:
             raise RequestError("the ceiling of prompt tokens is reached")
         return self.client.gap_nats(prompt, first, second)
 
-    def document(self) -> str:
-        """A prompt that was never sent before."""
-        return self.words(max(8, int(self._wanted.document_tokens / self._tokens_per_word)))
+    def document(self, share: float = 1.0) -> str:
+        """A prompt that was never sent before; ``share`` of the usual length."""
+        return self.words(max(8, int(share * self._wanted.document_tokens / self._tokens_per_word)))
 
     def words(self, count: int) -> str:
         """Random ones."""
@@ -128,9 +143,7 @@ class Asker:
 
     def _answer(self, text: str) -> Completion:
         request_id = f"kvtiers-check-{next(self._numbers)}"
-        answer = self.client.ask(text, self._max_tokens, request_id, chat=self._chat, logprobs=self._logprobs)
-        self._left -= answer.prompt_tokens
-        return answer
+        return self.client.ask(text, self._max_tokens, request_id, chat=self._chat, logprobs=self._logprobs)
 
 
 @contextlib.contextmanager

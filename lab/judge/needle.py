@@ -108,7 +108,9 @@ def _needle(asker: Asker) -> _Needle:
 
 
 def _tolerance_nats(asker: Asker) -> float:
-    """Of prompts of its own, asked last: what was looked up and not loaded may stay locked in LMCache's RAM a while."""
+    """Of prompts of its own, asked last. Where answers differ, a prompt is asked with its own logprobs: vLLM 0.32 then
+    has it looked up, does not wait for what is found, and nobody frees that. Its chunks stay locked in the RAM of
+    LMCache's server for --l1-read-ttl-seconds, 300 by default, and ``empty_ram`` would wait for them in vain."""
     cold, at_once = Asked(), Asked()
     for _ in range(_CALIBRATED):
         prompt = asker.document()

@@ -97,7 +97,7 @@ def own_cache(cold: Asked, again: Asked) -> Point:
     elif hits and min(again.times) > _WAIT_OF_A_DEGRADED_START_S:
         ending = "waits"
     else:
-        ending = "faster" if _clearly_faster(again, cold) else "noise"
+        ending = "faster" if clearly_faster(again, cold) else "noise"
     return point("own cache", ending, times=f"first {cold}, at once again {again}")
 
 
@@ -107,7 +107,7 @@ def tier(cold: Asked, late: Asked, answered_by: str) -> Point:
     if external == 0:
         ending = "held" if 2 * own > sum(answer.prompt_tokens for answer in late.answers) else "lost"
     else:
-        ending = "faster" if _clearly_faster(late, cold) else "noise"
+        ending = "faster" if clearly_faster(late, cold) else "noise"
     return point("tier", ending, tokens=external, by=answered_by, times=f"first {cold}, after eviction {late}")
 
 
@@ -150,7 +150,7 @@ def apart_nats(first: Completion, other: Completion, gap_nats: Gap) -> float | N
     return math.inf if gap is None else max(apart, gap)
 
 
-def _clearly_faster(these: Asked, those: Asked) -> bool:
+def clearly_faster(these: Asked, those: Asked) -> bool:
     """Every time of these below every time of those: by chance 1 in 20 with three each."""
     return max(these.times) < min(those.times)
 

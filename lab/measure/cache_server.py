@@ -1,7 +1,7 @@
 """LMCache's server beside the engine: waits for its writes, empties its RAM, reads its counters and its log."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kvtiers.result.evidence import ServerCounters, ServerLog
@@ -90,6 +90,19 @@ class CacheServer(Server):
                 return
             if is_last:
                 raise LabError(f"LMCache's server kept {left} chunks in RAM when told to empty it")
+
+    def prefetch(self, model: str, token_ids: Sequence[int]) -> None:
+        """Bring a prompt's whole chunks from below into L1, and wait until they lie there. ``model``: as the engine's
+        --model names it."""
+        body = {"model_name": model, "world_size": self._ranks(), "token_ids": list(token_ids)}
+        told = json.loads(self.answer("POST", "/cache/prefetches", body))
+        for is_last in tries(WRITE_TIMEOUT_S, _POLL_S):
+            if json.loads(self.answer("GET", f"/cache/prefetches/{told['request_id']}"))["status"] == "completed":
+                return
+            if is_last:
+                raise LabError(
+                    f"LMCache's server had not fetched {len(token_ids)} tokens after {WRITE_TIMEOUT_S:.0f} s"
+                )
 
     def _ranks(self) -> int:
         return self._told(_widest)

@@ -29,21 +29,22 @@ def read_totals(client: Client) -> dict[str, float]:
     return totals
 
 
-def await_deltas(client: Client, before: dict[str, float]) -> tuple[Counters, dict[str, float]]:
-    """The counters' movement over the one request since ``before``, once the server has counted it as finished.
+def await_deltas(client: Client, before: dict[str, float], requests: int = 1) -> tuple[Counters, dict[str, float]]:
+    """The counters' movement over the one request since ``before``, or so many, once the server has counted each as
+    finished.
 
     Returns:
         the deltas, and the totals read, which serve as the next ``before``.
 
     Raises:
-        LabError: when the request is never counted.
+        LabError: when one is never counted.
     """
     for is_last in tries(SETTLE_TIMEOUT_S, _POLL_S):
         now = read_totals(client)
-        if now[_FINISHED] > before[_FINISHED]:
+        if now[_FINISHED] >= before[_FINISHED] + requests:
             break
         if is_last:
-            raise LabError(f"{_FINISHED} did not move within {SETTLE_TIMEOUT_S:.0f} s of a finished request")
+            raise LabError(f"{_FINISHED} did not count a finished request within {SETTLE_TIMEOUT_S:.0f} s")
     own_queries, own_hits, queries, hits = (int(now[name] - before[name]) for name in _NAMES)
     return Counters(own_queries, own_hits, queries, hits, now[_PREFILL_S] - before[_PREFILL_S]), now
 

@@ -40,7 +40,7 @@ class Server:
             response = self._http.request(method, path, json=body)
         except httpx.HTTPError as error:
             raise RequestError(f"no answer from {self.called}{self.url}{path}: {error}") from error
-        if response.status_code != httpx.codes.OK:
+        if not response.is_success:
             status = response.status_code
             raise RequestError(f"{self.url}{path} answered {status}: {said(response.content)}", status)
         return response.text

@@ -13,7 +13,7 @@ from kvtiers.result.compare import WIRINGS, side_by_side
 from kvtiers.result.pairs import read_pairs
 from kvtiers.result.schema import Result, ReuseParts, read_result
 from kvtiers.result.steps import Arm, Step
-from kvtiers.result.survival import read_survival, table
+from kvtiers.result.survival import enumeration, read_survival, table
 from kvtiers.units import GIB, format_bytes, format_seconds
 from kvtiers.words import text
 from lab.engines.card import card_share
@@ -21,6 +21,8 @@ from lab.engines.presets import PRESETS
 from lab.knobs import Knobs
 from lab.launches import LocalRun, pool_of
 from lab.paths import REPOSITORY, RESULTS
+from lab.trials.stress import STRESS
+from lab.trials.survive import SURVIVE
 from machine.gpu import CAPABILITIES, Card
 
 DOCUMENTS = {
@@ -32,6 +34,7 @@ DOCUMENTS = {
 NOTEBOOK_TABLE = REPOSITORY / "kvtiers" / "result" / "reference.toml"
 PAIRS_TABLE = REPOSITORY / "kvtiers" / "result" / "pairs.toml"
 _NOTEBOOK_RUNS = ("cpu-tiny", "cpu-tiny-long")
+TRIALS = {"survive": SURVIVE, "stress": STRESS}
 CARD_SIZES_GIB = (8, 12, 16, 24, 80)
 _FREE = 0.95
 _BLOCK = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -127,7 +130,11 @@ def _setup(run: Result, language: str) -> str:
 def _trials(name: str, language: str) -> str:
     run = read_survival((RESULTS / "reference" / f"{name}.json").read_text(encoding="utf-8"))
     setup = text("survive.setup", language, {**vars(run.machine), **vars(run.versions), "date": run.created[:10]})
-    return f"{setup}\n\n{markdown(table(run, language))}"
+    parts = [setup, markdown(table(run, language))]
+    known = {*(outcome.scenario for outcome in run.outcomes), *run.not_tried}
+    if newer := [scenario for scenario in TRIALS[name] if scenario not in known]:
+        parts.append(text("survive.newer", language, {"names": enumeration(newer, language)}))
+    return "\n\n".join(parts)
 
 
 def markdown(rows: Sequence[Sequence[str]], rules: str = "---") -> str:

@@ -71,15 +71,16 @@ class Engine:
             launch = change(launch)
         return launch
 
-    def start(self, *changes: Change) -> None:
-        """Start it and pay for its first request, which imports and allocates."""
+    def start(self, *changes: Change, ask_first: bool = True) -> None:
+        """Start it; ``ask_first``: and pay for its first request, which imports and allocates."""
         launch, timeout_s = self.launch(*changes), self._stage.wanted.start_timeout_s
         (self.process,) = self._life.enter_context(running([launch], self._logs, timeout_s))
         self.client = Client(self.process.url, self._stage.wanted.preset.name)
         self._life.callback(self.client.close)
         if self._stage.server_is_up:
             require_shared(self._stage.server.log_path)
-        self.ask(self._stage.new_document("warm-up"))
+        if ask_first:
+            self.ask(self._stage.new_document("warm-up"))
 
     def stop(self) -> None:
         """Stop it; ``start`` may follow."""

@@ -4,7 +4,6 @@ import contextlib
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 
 from kvtiers.result.survival import Finding, Reason, Reply
@@ -20,7 +19,6 @@ from lab.waiting import tries
 
 _PASSWORD = "LMCACHE_RESP_PASSWORD"
 _START_S, _POLL_S = 20.0, 0.05
-_BOTH_NOTICED = 2.2  # heartbeats
 _PATIENCE_S = 60.0  # twice what any call of the engine's waits for LMCache's server
 _MIB = 1024**2
 
@@ -72,9 +70,9 @@ def password(stage: Stage, case: Case) -> Again:
 def _waits_for_ever(stage: Stage, *changes: Change) -> Again:
     """Lookups in such a Redis never end, so no request does that is long enough to be looked up."""
     stage.stop_server()
-    time.sleep(_BOTH_NOTICED * stage.mode.heartbeat_s)
+    stage.await_degraded()
     stage.start_server(mp.Redis(HOST, stage.redis_port), *changes)
-    time.sleep(_BOTH_NOTICED * stage.mode.heartbeat_s)
+    stage.await_degraded()
     prompt = stage.new_document("looked up in vain")
     answer = stage.first.attempt(prompt, _PATIENCE_S)
     return Again(Finding(0, Reply.FAILED), prompt, stage.first, answer, lives=stage.first.lives())

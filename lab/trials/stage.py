@@ -21,7 +21,7 @@ from lab.trials.engine import Change, Engine, Prompt, option
 from lab.waiting import tries
 
 _WAIT_S, _POLL_S = 120.0, 0.1
-_NOTICED = 2.2  # heartbeats
+_NOTICED = 2.2  # heartbeats: up to one to the next, which then waits for one
 ENGINES = 2
 _PORTS = ENGINES + 3  # the server's two, and one for Redis
 
@@ -164,9 +164,13 @@ class Stage:
         """Start it anew for an engine that goes on, and wait until that uses it. An engine registers anew only if it
         noticed that the server was away."""
         self.stop_server()
-        time.sleep(_NOTICED * self.mode.heartbeat_s)
+        self.await_degraded()
         self.start_server(l2, *changes)
         self.await_recovery()
+
+    def await_degraded(self) -> None:
+        """Until an idle engine has noticed that the server is gone."""
+        time.sleep(_NOTICED * self.mode.heartbeat_s)
 
     def await_recovery(self) -> None:
         """An engine that lost its server uses the new one some heartbeats later, by itself; until then it computes.

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 
 from kvtiers.result.survival import Reply, Scenario
-from lab.trials import redis
+from lab.trials import redis, warm_up
 from lab.trials.aborts import client_gone
 from lab.trials.case import Again, Case, Scenarios, Trial, asked
 from lab.trials.chunks import in_order
@@ -101,6 +101,9 @@ SURVIVE: Scenarios = {
     Scenario.ENGINE_RESTART: Trial(_engine_restart),
     Scenario.SERVER_RESTART: Trial(_server_restart),
     Scenario.BOTH_RESTART: Trial(_both_restart),
+    Scenario.FIRST_REQUEST: Trial(warm_up.nothing),
+    Scenario.PREFIXES_REPLAYED: Trial(warm_up.replayed),
+    Scenario.PREFIXES_PREFETCHED: Trial(warm_up.prefetched),
     Scenario.REDIS_BOTH_RESTART: Trial(redis.both_restart),
     Scenario.REDIS_SECOND_ENGINE: Trial(redis.second_engine),
 }

@@ -5,10 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from kvtiers.deployment.alarms import alarms
 from kvtiers.result.survival import Scenario
 from lab.engines.presets import PRESETS
 from lab.judge.asker import Check
 from lab.judge.needle import NeedleResult, run_needle
+from lab.judge.pair import proven, run_pair
 from lab.judge.points import State
 from lab.knobs import Knobs
 from lab.launches import LocalRun
@@ -34,6 +36,30 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 def test_a_fault_goes_as_expected(standing: Stage, scenario: Scenario) -> None:
     outcome = run(standing, scenario, STRESS[scenario])
     assert outcome.met, outcome
+
+
+def test_every_alarm_reads_a_metric_that_the_engines_show(standing: Stage) -> None:
+    standing.stand()
+    standing.first.ask(standing.new_document("alarms"))
+    standing.settle()
+    shown = {sample.name for sample in (*standing.first.client.samples(), *standing.cache.samples())}
+    assert [name for alarm in alarms() for name in alarm.metrics() if name not in shown] == []
+
+
+def test_two_engines_find_what_the_other_computed_until_their_server_is_gone(standing: Stage) -> None:
+    standing.stand()
+    standing.second.start()
+    engines = [engine.process for engine in (standing.first, standing.second)]
+    wanted = [Check(engine.url) for engine in engines if engine]
+    shared = run_pair(wanted)
+    assert {point.state for point in shared} == {State.OK}, shared
+    assert proven(shared)
+    standing.stop_server()
+    standing.await_degraded()
+    alone = {point.name: point for point in run_pair(wanted)}
+    assert "not found again" in alone["A to B"].what, alone
+    assert (alone["A to B"].state, alone["B to A"].state) == (State.FAILED, State.FAILED)
+    standing.second.stop()
 
 
 def needle(standing: Stage, damaged: bool) -> NeedleResult:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from markupsafe import escape
 
+from kvtiers.deployment.alarms import alarms
 from kvtiers.model.naive import compare
 from kvtiers.model.public import public_models
 from kvtiers.result.compare import WIRINGS, side_by_side, spread_text
@@ -28,6 +29,7 @@ def tables(results: Path, words: Mapping[str, str], language: str) -> dict[str, 
         "lab-wirings": lambda: _wirings(results, language),
         "lab-survive": partial(_trials, results, "survive", language),
         "lab-stress": partial(_trials, results, "stress", language),
+        "alarms": partial(_alarms, words, language),
     }
 
 
@@ -54,6 +56,11 @@ def _wirings(results: Path, language: str) -> str:
 def _trials(results: Path, name: str, language: str) -> str:
     heads, *rows = table(read_survival((results / f"{name}.json").read_text(encoding="utf-8")), language)
     return table_of(heads, rows)
+
+
+def _alarms(words: Mapping[str, str], language: str) -> str:
+    heads = [words[f"alarms_{name}"] for name in ("alarm", "what", "next")]
+    return table_of(heads, [[alarm.id, alarm.what[language], alarm.next[language]] for alarm in alarms()])
 
 
 def _steps(result: Result, words: Mapping[str, str], language: str) -> str:

@@ -1,5 +1,8 @@
-"""Whatever ``plan --as`` writes is read by who has to read it: YAML, Kubernetes' schemas, our own linter."""
+"""Whatever ``plan --as`` writes is read by who has to read it: YAML, the schemas of Kubernetes and of the compose
+specification, our own linter."""
 
+import json
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft7Validator
 
 from kvtiers.__main__ import main
 from kvtiers.deployment import Form, files_of
@@ -20,8 +24,12 @@ from kvtiers.settings.wiring import Plan, Platform, Wiring, engine_command
 from lab.paths import REPOSITORY
 
 EXAMPLES = REPOSITORY / "deploy"
-COMMANDS = [line for line in (EXAMPLES / "README.md").read_text().splitlines() if line.startswith("python -m kvtiers")]
+COMMANDS = [
+    line for line in (EXAMPLES / "README.md").read_text().splitlines() if line.startswith("python -m kvtiers plan")
+]
 MP = [wiring for wiring in Wiring if wiring.mode is LMCacheMode.MP]
+# The schema of the compose specification (Apache-2.0) as compose-spec/compose-spec has it at 170098ba.
+COMPOSE = Draft7Validator(json.loads((REPOSITORY / "tests" / "core" / "data" / "compose-spec.json").read_text()))
 FACTS = Facts(prefix_tokens=32_768, kv_bytes_per_token=147_456, drive_gib=800)
 
 
@@ -43,6 +51,15 @@ def test_manifests_are_kubernetes_to_the_letter(wiring: Wiring, ranks: int) -> N
     text = files_of(plan(wiring, tensor_parallel=ranks), Form.K8S)["kubernetes.yaml"]
     for manifest in yaml.safe_load_all(text):
         kubernetes_validate.validate(manifest, "1.34", strict=True)
+
+
+@pytest.mark.parametrize("wiring", Wiring)
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_compose_files_are_the_specification_to_the_letter(wiring: Wiring, ranks: int) -> None:
+    written = yaml.safe_load(files_of(plan(wiring, tensor_parallel=ranks), Form.COMPOSE)["compose.yaml"])
+    COMPOSE.validate(written)
+    written["services"]["vllm"]["image_name"] = "a key that no service has"
+    assert not COMPOSE.is_valid(written)
 
 
 @pytest.mark.parametrize("wiring", MP)
@@ -68,6 +85,13 @@ def test_a_unit_starts_the_very_command(wiring: Wiring) -> None:
     line = unit.split("ExecStart=")[1].split("\nRestart")[0].replace("\\\n", " ")
     command = engine_command(plan(wiring))
     assert shlex.split(line)[: len(command) + 1] == ["/usr/bin/env", *command]
+
+
+def test_the_server_is_away_until_every_engine_has_noticed() -> None:
+    units = files_of(plan(), Form.SYSTEMD)
+    (heartbeat,) = re.findall(r'heartbeat_interval":([\d.]+)', units["kvtiers-vllm.service"])
+    (waits,) = re.findall(r"RestartSec=(\d+)", units["kvtiers-lmcache.service"])
+    assert float(waits) > 2 * float(heartbeat)
 
 
 def test_images_are_of_the_version_that_is_run() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import time
+import zlib
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
@@ -123,7 +124,7 @@ class _Handler(Answering, BaseHTTPRequestHandler):
         for choice, token_ids in zip(choices, ids, strict=True):
             choice["token_ids"] = token_ids
         events: list[dict[str, object]] = [{"choices": [choice]} for choice in choices]
-        events[0]["prompt_token_ids"] = [0] * tokens
+        events[0]["prompt_token_ids"] = [zlib.crc32(word.encode()) for word in str(prompt).split()]
         usage: dict[str, object] = {"prompt_tokens": tokens}
         if self.engine.usage_details:
             usage["prompt_tokens_details"] = {"cached_tokens": cached}
