@@ -78,9 +78,10 @@ class Asker:
         Raises:
             LabError: the ceiling is reached, or the server can't be asked.
         """
-        (answer,), counters = self.ask_at_once([text])
+        self._require_room()
+        answer = self._answer(text)
         into.answers.append(answer)
-        into.counters.append(counters)
+        into.counters.append(self._counted([answer]))
 
     def ask_at_once(self, texts: Sequence[str]) -> tuple[list[Completion], Counters | None]:
         """Ask as so many clients, side by side; counted together, None where there are no counters.
@@ -88,16 +89,10 @@ class Asker:
         Raises:
             LabError: as ``ask``.
         """
-        if self._left <= 0:
-            ceiling = self._wanted.ceiling_tokens
-            raise LabError(f"the ceiling of {ceiling:,} prompt tokens is reached; raise --ceiling-tokens")
+        self._require_room()
         with ThreadPoolExecutor(len(texts)) as clients:
             answers = list(clients.map(self._answer, texts))
-        self._left -= sum(answer.prompt_tokens for answer in answers)
-        if self._totals is None:
-            return answers, None
-        counters, self._totals = await_deltas(self.client, self._totals, len(texts))
-        return answers, counters
+        return answers, self._counted(answers)
 
     def gap_nats(self, prompt: Sequence[int], first: int, second: int) -> float | None:
         """As Client.gap_nats, below the ceiling."""
@@ -140,6 +135,19 @@ class Asker:
         pool_tokens, _ = pool_size(self.client)
         for _ in range(-(-pool_tokens // prompt_tokens) + 1):
             self.ask(self.document(), Asked())
+
+    def _require_room(self) -> None:
+        if self._left <= 0:
+            ceiling = self._wanted.ceiling_tokens
+            raise LabError(f"the ceiling of {ceiling:,} prompt tokens is reached; raise --ceiling-tokens")
+
+    def _counted(self, answers: Sequence[Completion]) -> Counters | None:
+        """What the counters moved by since the last ones; these are off the ceiling."""
+        self._left -= sum(answer.prompt_tokens for answer in answers)
+        if self._totals is None:
+            return None
+        counters, self._totals = await_deltas(self.client, self._totals, len(answers))
+        return counters
 
     def _answer(self, text: str) -> Completion:
         request_id = f"kvtiers-check-{next(self._numbers)}"

@@ -1,4 +1,7 @@
-"""Writes FILE.br and FILE.gz beside what compresses well, so that the server has nothing to compute."""
+"""Writes FILE.br and FILE.gz beside what compresses well, so that the server has nothing to compute.
+
+What ends in .bin is packed inside already.
+"""
 
 import gzip
 import hashlib
@@ -12,7 +15,7 @@ from rich.progress import Progress
 from course.steps import step
 from machine.limits import usable_threads
 
-SUFFIXES = frozenset({".html", ".css", ".js", ".mjs", ".json", ".svg", ".wasm", ".bin", ".py", ".txt"})
+SUFFIXES = frozenset({".html", ".css", ".js", ".mjs", ".json", ".svg", ".wasm", ".py", ".txt"})
 SMALL_BYTES = 1024
 LARGE_BYTES = 2_000_000
 BEST = 11
@@ -75,6 +78,6 @@ def _compress(path: Path, cache: Path) -> None:
 
 def _quality(path: Path, size: int) -> int:
     """What every first visit fetches is worth a minute of compression, once. The rest is not."""
-    if path.name in ("pyodide.asm.wasm", "start.bin", "start.js") or path.name.startswith("memory-"):
+    if path.name == "start.js":
         return BEST
     return 6 if size > LARGE_BYTES else 9

@@ -3,7 +3,7 @@
 // the image does not fit, it starts Python the plain way.
 
 const ZIP = "/lib/python314.zip";
-const PARTS = []; // the builder writes their names here
+const IMAGE = {}; // the builder writes it here: names of its parts, size, libraries, mark
 
 // The C library copies its environment to the heap before anything else: it must be the same everywhere, or all
 // addresses shift. By itself it depends on the browser's language.
@@ -91,7 +91,7 @@ export function layoutMark(Module) {
 }
 
 // A bundle: length of the index (32 bits), the index as JSON, then the files one after the other.
-function unpack(buffer) {
+function readBundle(buffer) {
   const bytes = new Uint8Array(buffer);
   const length = new DataView(buffer).getUint32(0, true);
   const { files, ...index } = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
@@ -118,6 +118,28 @@ async function download(name) {
   return response.arrayBuffer();
 }
 
+// Files come packed, and are unpacked here: most hosts send what ends in .bin as it is. Browsers have no decoder of
+// their own that packs as well, so Zstandard's travels along.
+let zstd;
+async function startUnpacker() {
+  const module = await WebAssembly.compile(await download("zstd.wasm"));
+  zstd = new WebAssembly.Instance(module, { env: { emscripten_notify_memory_growth() {} } }).exports;
+}
+
+function unpack(buffer) {
+  const bytes = new Uint8Array(buffer);
+  const packed = zstd.malloc(bytes.length);
+  new Uint8Array(zstd.memory.buffer).set(bytes, packed);
+  const size = Number(zstd.ZSTD_findDecompressedSize(packed, bytes.length));
+  const unpacked = zstd.malloc(size);
+  const written = zstd.ZSTD_decompress(unpacked, size, packed, bytes.length);
+  if (written !== size) throw new Error(`a damaged file: ${bytes.length} bytes do not unpack`);
+  const content = zstd.memory.buffer.slice(unpacked, unpacked + size);
+  zstd.free(unpacked);
+  zstd.free(packed);
+  return content;
+}
+
 // Python imports synchronously, so what comes late is fetched synchronously; a worker may do that.
 function downloadNow(name) {
   const request = new XMLHttpRequest();
@@ -129,13 +151,14 @@ function downloadNow(name) {
 }
 
 function fetchTheRest(Module) {
-  const { files } = unpack(downloadNow("rest.bin"));
+  const { files } = readBundle(unpack(downloadNow("rest.bin")));
   const [[, zip], ...packages] = files;
   Module.FS.writeFile(ZIP, zip, { canOwn: true });
   writeFiles(Module.FS, Module.API.sitePackages, packages);
 }
 
 async function startFromImage(settings, createCore, started, parts) {
+  const { libraries, mark, size } = IMAGE;
   const addTrampoline = holdBackTrampoline(settings);
   const { instantiateWasm } = settings;
   settings.instantiateWasm = (imports, receive) =>
@@ -143,7 +166,7 @@ async function startFromImage(settings, createCore, started, parts) {
       const table = exports.__indirect_function_table;
       receive({ exports: withTableFunctions(exports, table, 0) }, module);
     });
-  const { files, libraries, mark, late, size } = await started;
+  const { files, late } = await started;
   settings.preRun.push((Module) => {
     Object.assign(Module.ENV, ENVIRONMENT);
     writeFiles(Module.FS, Module.API.sitePackages, files);
@@ -156,7 +179,7 @@ async function startFromImage(settings, createCore, started, parts) {
   const memory = new Uint8Array(size);
   let at = 0;
   for (const part of await Promise.all(parts)) {
-    memory.set(new Uint8Array(part), at);
+    memory.set(part, at);
     at += part.byteLength;
   }
   const { API } = Module;
@@ -177,7 +200,7 @@ async function startFromImage(settings, createCore, started, parts) {
 
 // Slower, and alike in every browser: Python starts by itself and imports from files.
 async function startPlainly(settings, createCore) {
-  const { files } = unpack(await download("plain.bin"));
+  const { files } = readBundle(unpack(await download("plain.bin")));
   const [[, zip], ...packages] = files;
   const quiet = { PYTHONWARNINGS: "ignore:Unable to import Axes3D" }; // it was left out
   settings.preRun.push((Module) => Object.assign(Module.ENV, ENVIRONMENT, quiet));
@@ -207,22 +230,36 @@ export default function createPyodideModule(settings) {
 }
 
 async function startFromImageOrPlainly(settings) {
-  const started = download("start.bin").then(unpack);
-  const parts = PARTS.map(download);
+  const unpacker = startUnpacker();
+  const fetchPacked = async (name) => {
+    const [packed] = await Promise.all([download(name), unpacker]);
+    return unpack(packed);
+  };
+  const core = fetchPacked("core.bin").then((bundle) => readBundle(bundle).files);
+  const compiled = core.then(([[, code]]) => WebAssembly.compile(code));
+  const started = fetchPacked("start.bin").then(readBundle);
+  const firstPart = core.then(([, [, part]]) => part);
+  const parts = [firstPart, ...IMAGE.parts.map(async (name) => new Uint8Array(await fetchPacked(name)))];
+  for (const awaited of [started, ...parts]) awaited.catch(() => {}); // whoever needs it hears of it then
   const { default: createCore } = await import("./pyodide.core.mjs"); // long to parse: the rest travels meanwhile
+  const module = await compiled;
+  const instantiate = (imports, receive) => {
+    receive(new WebAssembly.Instance(module, imports), module);
+    return {};
+  };
   settings.API.config.packages = []; // all in the image
-  // A start writes into its settings, and can take the compiled core only once.
+  // A start writes into its settings, and can ask Pyodide only once.
   const untouched = { ...settings, API: { ...settings.API }, preRun: [...settings.preRun] };
   const { instantiateWasm } = settings;
+  // Pyodide takes pyodide.asm.wasm, which is empty here, for the core, and adds to the imports what it must.
   settings.instantiateWasm = (imports, receive) =>
-    instantiateWasm(imports, (instance, module) => {
-      const { Jsv_GetError_import, JsvError_Check } = imports.env; // Pyodide adds them as it instantiates
+    instantiateWasm(imports, () => {
+      const { Jsv_GetError_import, JsvError_Check } = imports.env;
       untouched.instantiateWasm = (again, receiveAgain) => {
         Object.assign(again.env, { Jsv_GetError_import, JsvError_Check });
-        receiveAgain(new WebAssembly.Instance(module, again), module);
-        return {};
+        return instantiate(again, receiveAgain);
       };
-      receive(instance, module);
+      instantiate(imports, receive);
     });
   try {
     return await startFromImage(settings, createCore, started, parts);

@@ -69,6 +69,22 @@ function cleanFreeMemory(Module) {
   for (const at of taken) Module._free(at);
 }
 
+// dlopen reads each library's file to the heap, for other threads to link it too. There are none: 6 MB of the image.
+function freeLibraryFiles(Module) {
+  const FILE = 28; // where Emscripten's `struct dso` points at it; then comes its size
+  const MAGIC = 0x6d736100; // the first four bytes of WebAssembly
+  const { loadedLibsByHandle, loadedLibsByName } = Module.LDSO;
+  const opened = Object.entries(loadedLibsByHandle).filter(([, { name }]) => name.endsWith(".so"));
+  for (const [handle, { name }] of opened) {
+    const field = (Number(handle) + FILE) / 4;
+    const file = Module.HEAPU32[field];
+    if (Module.HEAPU32[file / 4] !== MAGIC) throw new Error(`Emscripten has changed: no file of ${name} where it was`);
+    Module._free(file);
+    Module.HEAPU32.fill(0, field, field + 2);
+  }
+  if (!opened.length) throw new Error(`Emscripten has changed: of ${Object.keys(loadedLibsByName)} none is open`);
+}
+
 async function start(libraries, modules) {
   let mark;
   const py = await loadPyodide({
@@ -103,6 +119,7 @@ const modules = (await run(first.py, "scout.py")).toJs();
 const libraries = Object.keys(first.py._module.LDSO.loadedLibsByName).filter((name) => name.endsWith(".so"));
 const { py, imported, mark } = await start(libraries, modules);
 
+freeLibraryFiles(py._module);
 cleanFreeMemory(py._module);
 
 // What is installed is the browser's business; a snapshot may not hold it.

@@ -24,7 +24,7 @@ def test_the_chart_is_there_at_once_and_locked(visit: Visit, language: str) -> N
 
 @pytest.mark.parametrize(
     ("language", "lost"),
-    [("en", "**/assets/worker-*.js"), ("zh-TW", "**/pyodide.core.mjs"), ("en", "**/pyodide.asm.wasm")],
+    [("en", "**/assets/worker-*.js"), ("zh-TW", "**/pyodide.core.mjs"), ("en", "**/core.bin"), ("en", "**/zstd.wasm")],
 )
 def test_a_page_whose_python_cannot_start_says_so(visit: Visit, language: str, lost: str) -> None:
     visit.page.route(lost, lambda route: route.fulfill(status=404, body=""))

@@ -112,13 +112,13 @@ def misfit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     (runtime,) = dist.glob("python-*")
     (folder / runtime.name).mkdir()
     kept = [path for path in dist.iterdir() if path != runtime]
-    kept += [path for path in runtime.iterdir() if not path.name.startswith("start.bin")]
+    boot = runtime / "pyodide.asm.mjs"
+    kept += [path for path in runtime.iterdir() if not path.name.startswith(boot.name)]
     for path in kept:
         (folder / path.relative_to(dist)).symlink_to(path)
-    bundle = (runtime / "start.bin").read_bytes()
-    head_end = 4 + int.from_bytes(bundle[:4], "little")
-    head = json.dumps(json.loads(bundle[4:head_end]) | {"mark": "another browser's"}).encode()
-    (folder / runtime.name / "start.bin").write_bytes(len(head).to_bytes(4, "little") + head + bundle[head_end:])
+    script, count = re.subn(r'"mark": "[^"]+"', '"mark": "of another browser"', boot.read_text(encoding="utf-8"))
+    assert count == 1
+    (folder / runtime.name / boot.name).write_text(script, encoding="utf-8")
     with serving(folder) as address:
         yield address
 

@@ -85,7 +85,7 @@ def test_on_a_slow_machine_it_is_drawn_before_it_takes_the_saved_views_place(vis
 
 def test_all_it_takes_is_in_the_memory_image_and_allowed_by_the_policy(lesson: Visit) -> None:
     """What comes late costs the reader megabytes, and half a second."""
-    assert any("/memory-0.bin" in url for url in lesson.requested)
+    assert any("/memory-1.bin" in url for url in lesson.requested)
     assert not any("/rest.bin" in url for url in lesson.requested)
     assert refused(lesson.page) == []
     assert lesson.problems == []

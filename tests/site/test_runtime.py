@@ -9,7 +9,7 @@ SITE = Path(__file__).parents[2] / "site"
 
 def test_a_second_image_has_the_same_bytes(tmp_path: Path) -> None:
     cache = SITE / ".cache"
-    built = sorted((cache / "runtime").glob("memory-*.bin"))
+    built = sorted((cache / "work" / "image").glob("memory-*.bin"))
     assert built, "the course is not built: run make site"
     take_image(SITE, cache, cache / "notebooks" / "en", tmp_path)
     assert [path.name for path in built] == sorted(path.name for path in tmp_path.glob("memory-*.bin"))

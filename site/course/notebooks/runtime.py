@@ -7,14 +7,18 @@ into the one archive Pyodide reads anyway, and what a lesson never imports stays
 import json
 import re
 import shutil
+import tarfile
 import zipfile
+from base64 import b64decode
 from pathlib import Path
+from typing import Any
 
 from fontTools.subset import Options, Subsetter  # type: ignore[import-untyped]
 from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
 from rich.progress import Progress
 
 from course.downloads import load_downloads, unpack_tar
+from course.errors import CourseError
 from course.fetch import fetch
 from course.node import run_node
 from course.steps import step
@@ -25,6 +29,9 @@ CHART_FONT = "DejaVuSans.ttf"
 # Latin, Greek, punctuation, arrows, mathematics, shapes. Charts only measure text with it; the page's fonts draw.
 CHART_LETTERS = [*range(0x20, 0x250), *range(0x370, 0x400), *range(0x2000, 0x2300), *range(0x25A0, 0x2600)]
 EPOCH = (1980, 1, 1, 0, 0, 0)
+CORE = "pyodide.asm.wasm"
+EMPTY_MODULE = b"\0asm\x01\0\0\0"
+"""Pyodide fetches its core under one name; the page's own code brings it in another file, packed."""
 
 STDLIB_SKIP = re.compile(r"^(idlelib|turtledemo|lib2to3|ensurepip|tkinter|turtle\.py|pydoc_data|test|wsgiref|xmlrpc)\b")
 # Its C accelerator is optional, and compiled for another machine: the Python half is all that the browser needs.
@@ -51,10 +58,11 @@ def build_runtime(site: Path, package: Path, notebooks: Path, cache: Path, out: 
     """Write the runtime into `out`. `package` is the kvtiers folder; `notebooks` are run once to warm the image.
     Downloads and work files live in `cache`.
 
-    What the browser gets: Pyodide's core, a memory image of a Python that has imported what every lesson needs
-    (`memory-N.bin`), the compiled libraries and data files it goes with (`start.bin`), and everything else in
-    `rest.bin`, which is only fetched when a notebook imports something that is not in the image. A browser that the
-    image does not fit gets `plain.bin` instead: all of Python's files.
+    What the browser gets: Pyodide's core and a memory image of a Python that has imported what every lesson needs
+    (`core.bin`, `memory-N.bin`), the compiled libraries and data files it goes with (`start.bin`), and everything else
+    in `rest.bin`, which is only fetched when a notebook imports something that is not in the image. A browser that the
+    image does not fit gets `plain.bin` instead: all of Python's files. Each `.bin` is packed: many a host compresses
+    none.
     """
     files = fetch(load_downloads(site / "runtime" / "downloads.json"), cache / "downloads")
     core, work = cache / "pyodide", cache / "work"
@@ -76,14 +84,13 @@ def build_runtime(site: Path, package: Path, notebooks: Path, cache: Path, out: 
         run_node(site / "runtime" / "precompile.mjs", core, work, on_line=lambda line: bar.reach(int(line)))
     with step(progress, "memory image"):
         _write_zip(work / "all.zip", sorted(pure.rglob("*")), pure)
-        take_image(site, cache, notebooks, out)
-
-    for name in ("pyodide.core.mjs", "pyodide.asm.wasm"):
-        shutil.copy(core / name, out / name)
-    _write_zip(out / "python_stdlib.zip", [], pure)
-    info = json.loads((core / "pyodide-lock.json").read_text(encoding="utf-8"))["info"]
-    (out / "pyodide-lock.json").write_text(json.dumps({"info": info, "packages": {}}), encoding="utf-8")
-    _write_bundles(pure, compiled, out, (core / "boot.mjs").read_text(encoding="utf-8"))
+        image = work / "image"
+        image.mkdir()
+        take_image(site, cache, notebooks, image)
+    unpacker = next(path for name, path in files.items() if name.startswith("zstddec-"))
+    (out / "zstd.wasm").write_bytes(_decoder(unpacker))
+    with step(progress, "pack"):
+        _write_files(site / "runtime" / "pack.mjs", core, work, out)
 
 
 def take_image(site: Path, cache: Path, notebooks: Path, out: Path) -> None:
@@ -134,13 +141,28 @@ def _trim(metadata: Path) -> None:
     (metadata / "RECORD").write_text("", encoding="utf-8")
 
 
-def _write_bundles(pure: Path, compiled: Path, out: Path, boot: str) -> None:
-    """Sort every file into the image (left out), `start.bin` or `rest.bin`; tell `boot` the image's parts."""
-    snapshot = json.loads((out / "snapshot.json").read_text(encoding="utf-8"))
-    (out / "snapshot.json").unlink()
-    (out / "pyodide.asm.mjs").write_text(
-        boot.replace("PARTS = []", f"PARTS = {json.dumps(snapshot['parts'])}"), encoding="utf-8"
-    )
+def _write_files(pack: Path, core: Path, work: Path, out: Path) -> None:
+    """Write what the browser fetches into `out`, the large files packed."""
+    image = work / "image"
+    snapshot = json.loads((image / "snapshot.json").read_text(encoding="utf-8"))
+    first, *parts = [image / name for name in snapshot["parts"]]
+    bundles = _write_bundles(work, snapshot, {CORE: core / CORE, first.name: first})
+    run_node(pack, out, *bundles, *parts)
+    (out / CORE).write_bytes(EMPTY_MODULE)
+    shutil.copy(core / "pyodide.core.mjs", out)
+    described = {name: snapshot[name] for name in ("size", "libraries", "mark")}
+    described["parts"] = [part.name for part in parts]
+    boot = (core / "boot.mjs").read_text(encoding="utf-8").replace("IMAGE = {}", f"IMAGE = {json.dumps(described)}")
+    (out / "pyodide.asm.mjs").write_text(boot, encoding="utf-8")
+    _write_zip(out / "python_stdlib.zip", [], work)
+    info = json.loads((core / "pyodide-lock.json").read_text(encoding="utf-8"))["info"]
+    (out / "pyodide-lock.json").write_text(json.dumps({"info": info, "packages": {}}), encoding="utf-8")
+
+
+def _write_bundles(work: Path, snapshot: dict[str, Any], core: dict[str, Path]) -> list[Path]:
+    """Write what `boot` reads, not yet packed: `core`, and each file outside the image, for the start or for later."""
+    pure, compiled, out = work / "pure", work / "compiled", work / "bundles"
+    out.mkdir()
     in_image, linked = set(snapshot["imported"]), set(snapshot["libraries"])
     start: list[Path] = []
     rest: list[Path] = []
@@ -155,14 +177,33 @@ def _write_bundles(pure: Path, compiled: Path, out: Path, boot: str) -> None:
     ]
     late = [_module(p.relative_to(pure)) for p in late_pure if p.suffix == ".pyc"]
     late += [_module(p.relative_to(compiled)) for p in rest if p.suffix in (".pyc", ".so")]
-    _write_zip(out.parent / "late.zip", late_pure, pure)
-    index = {"libraries": snapshot["libraries"], "mark": snapshot["mark"], "size": snapshot["size"]}
-    index["late"] = sorted(late)
-    _write_bundle(out / "start.bin", index, {p.relative_to(compiled).as_posix(): p for p in start})
-    late_zip = {"late.zip": out.parent / "late.zip"}
-    _write_bundle(out / "rest.bin", {}, late_zip | {p.relative_to(compiled).as_posix(): p for p in rest})
-    everything = {p.relative_to(compiled).as_posix(): p for p in sorted(compiled.rglob("*")) if p.is_file()}
-    _write_bundle(out / "plain.bin", {}, {"all.zip": pure.parent / "all.zip"} | everything)
+    _write_zip(work / "late.zip", late_pure, pure)
+    late_zip, all_zip = {"late.zip": work / "late.zip"}, {"all.zip": work / "all.zip"}
+    everything = sorted(path for path in compiled.rglob("*") if path.is_file())
+
+    def named(paths: list[Path]) -> dict[str, Path]:
+        return {path.relative_to(compiled).as_posix(): path for path in paths}
+
+    return [
+        _write_bundle(out / "core.bin", {}, core),
+        _write_bundle(out / "start.bin", {"late": sorted(late)}, named(start)),
+        _write_bundle(out / "rest.bin", {}, late_zip | named(rest)),
+        _write_bundle(out / "plain.bin", {}, all_zip | named(everything)),
+    ]
+
+
+def _decoder(package: Path) -> bytes:
+    """The WebAssembly in the npm package zstddec, which fetches it from a data: address: the policy allows none.
+
+    Raises:
+        CourseError: the package has changed.
+    """
+    with tarfile.open(package) as bundle:
+        script = bundle.extractfile("package/dist/zstddec.mjs")
+        found = re.findall(rb'"(AGFzbQE[\w+/]+=*)"', script.read()) if script else []
+    if len(found) != 1:
+        raise CourseError(f"{package.name} has {len(found)} WebAssembly modules in its script, not one")
+    return b64decode(found[0])
 
 
 def _module(path: Path) -> str:
@@ -170,15 +211,16 @@ def _module(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def _write_bundle(path: Path, index: dict[str, object], files: dict[str, Path]) -> None:
-    """The format that boot.mjs unpacks: length of the index, the index, the files."""
+def _write_bundle(path: Path, index: dict[str, object], files: dict[str, Path]) -> Path:
+    """The format that boot.mjs reads: length of the index, the index, the files."""
     index = index | {"files": [[name, file.stat().st_size] for name, file in files.items()]}
     head = json.dumps(index, separators=(",", ":")).encode()
     path.write_bytes(b"".join([len(head).to_bytes(4, "little"), head, *(file.read_bytes() for file in files.values())]))
+    return path
 
 
 def _write_zip(path: Path, files: list[Path], root: Path) -> None:
-    """Stored, dated 1980: same input, same bytes. The transfer is compressed by the server instead."""
+    """Stored, dated 1980: same input, same bytes. What it goes into is packed as a whole."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as bundle:
         for file in files:
             if file.is_file():
