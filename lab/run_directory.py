@@ -34,12 +34,13 @@ def run_directory(root: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def alone(folder: Path = LOGS) -> Iterator[None]:
-    """One run at a time in this clone: two would write the same ``folder``, and each would measure the other.
+def alone(folder: Path | None = None) -> Iterator[None]:
+    """One run at a time in this clone: two would write the same ``folder``, the logs', and each would measure the other.
 
     Raises:
         LabError: another one is under way.
     """
+    folder = folder or LOGS
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = _open(folder)
     try:
