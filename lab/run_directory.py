@@ -35,7 +35,8 @@ def run_directory(root: Path) -> Iterator[Path]:
 
 @contextmanager
 def alone(folder: Path | None = None) -> Iterator[None]:
-    """One run at a time in this clone: two would write the same ``folder``, the logs', and each would measure the other.
+    """One run at a time in this clone: two would write the same ``folder``, by default the logs', and each would
+    measure the other.
 
     Raises:
         LabError: another one is under way.
