@@ -1,6 +1,7 @@
-"""How fast a lesson is live, against marimo's own export of the same notebook: `make bench-course`.
+"""How fast a lesson answers and is live, against marimo's own export of the same notebook: `make bench-course`.
 
-Both are served from this machine and opened in the same Chromium, taking turns.
+Both are served from this machine and opened in the same Chromium, taking turns. `--line 20` sends them over a line of
+so many Mbit/s with a delay of 40 ms; `--phone` opens them on a narrow page and a processor four times as slow.
 """
 
 import argparse
@@ -13,7 +14,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import IO, Any
 
 import serve
 from build import SITE
@@ -22,6 +23,10 @@ from playwright.sync_api import BrowserContext, FrameLocator, Page, sync_playwri
 from bench.stock_site import build_stock_site
 
 LESSON, SECOND_LESSON = "02-kv-size", "03-load-or-recompute"
+SAVED_SLIDER, LIVE_SLIDER = "#saved input[type=range]", "[role=slider]"
+DELAY_S, PACKET = 0.04, 16384
+PHONE_SLOWER = 4
+WIDTHS = {False: 1280, True: 390}
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync"]
 COURSE, STOCK = "this course", "marimo's export"
 COLD, WARM = "cold", "warm"
@@ -38,46 +43,84 @@ class Load:
     """One opening of a lesson."""
 
     chart_s: float
+    answer_s: float
     live_s: float
     sent_mb: float
+    early_steps_s: list[float] = field(default_factory=list)
     steps_s: list[float] = field(default_factory=list)
 
 
+@dataclass
+class Line:
+    """A line that all connections share: bytes leave it one after the other, and each answer is late."""
+
+    mbit_per_s: float
+    delay_s: float
+    _free_at: float = 0.0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def carry(self, size: int) -> None:
+        """Wait until so many bytes have left."""
+        with self._lock:
+            now = time.perf_counter()
+            self._free_at = max(now, self._free_at) + size * 8 / (self.mbit_per_s * 1e6)
+        time.sleep(self._free_at - now)
+
+
 class CountingHandler(serve.Handler):
-    """Adds up what goes over the wire."""
+    """Adds up what goes over the wire; where there is a line, it goes over that."""
 
     sent_bytes = 0
+    line: Line | None = None
+
+    def send_head(self) -> IO[bytes] | None:  # type: ignore[override]
+        if CountingHandler.line:
+            time.sleep(CountingHandler.line.delay_s)
+        return super().send_head()
 
     def copyfile(self, source: Any, outputfile: Any) -> None:
         CountingHandler.sent_bytes += Path(source.name).stat().st_size
-        super().copyfile(source, outputfile)
+        while part := source.read(PACKET):
+            if CountingHandler.line:
+                CountingHandler.line.carry(len(part))
+            outputfile.write(part)
 
 
-def measure(context: BrowserContext, address: str, framed: bool, steps: int = STEPS) -> Load:
-    """Open a lesson; time its first chart, the first slider step that is answered, and `steps` more."""
+def measure(context: BrowserContext, address: str, framed: bool, phone: bool, steps: int = STEPS) -> Load:
+    """Open a lesson; time its first chart, the first slider step that is answered, when Python is there, and `steps`
+    more on both sides of that."""
     page = context.pages[0]
+    if phone:
+        context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": PHONE_SLOWER})
     CountingHandler.sent_bytes = 0
     began = time.perf_counter()
-    page.goto(address, wait_until="commit")
+    page.goto(f"{address}#notebook" if framed and phone else address, wait_until="commit")
+    load = Load(0, 0, 0, 0)
     notebook: Page | FrameLocator = page
-    chart_s = 0.0
     if framed:
         page.locator("#saved svg[role=img]").first.wait_for()
-        chart_s = time.perf_counter() - began
+        load.chart_s = time.perf_counter() - began
+        page.locator("#saved:not([inert])").wait_for()
+        _step(page, page, SAVED_SLIDER)
+        load.answer_s = time.perf_counter() - began
+        while len(load.early_steps_s) < steps and page.locator("[data-state=starting]").count():
+            load.early_steps_s.append(_step(page, page, SAVED_SLIDER))
         page.locator('[data-state="live"]').wait_for(timeout=120_000)
         notebook = page.frame_locator("#live")
     notebook.locator("svg[role=img]").first.wait_for(timeout=120_000)
-    chart_s = chart_s or time.perf_counter() - began
-    _step(page, notebook)
-    load = Load(chart_s, time.perf_counter() - began, CountingHandler.sent_bytes / 1e6)
+    load.chart_s = load.chart_s or time.perf_counter() - began
+    _step(page, notebook, LIVE_SLIDER)
+    load.live_s = time.perf_counter() - began
+    load.answer_s = load.answer_s or load.live_s
+    load.sent_mb = CountingHandler.sent_bytes / 1e6
     page.wait_for_load_state("networkidle")
-    load.steps_s = [_step(page, notebook) for _ in range(steps)]
+    load.steps_s = [_step(page, notebook, LIVE_SLIDER) for _ in range(steps)]
     return load
 
 
-def _step(page: Page, notebook: Page | FrameLocator) -> float:
+def _step(page: Page, notebook: Page | FrameLocator, sliders: str) -> float:
     """Press an arrow key on the first slider until the chart says something else; returns the seconds it took."""
-    slider = notebook.locator("[role=slider]").first
+    slider = notebook.locator(sliders).first
     slider.focus()
     handle = slider.element_handle()
     frame = handle.owner_frame() or page.main_frame
@@ -89,7 +132,7 @@ def _step(page: Page, notebook: Page | FrameLocator) -> float:
     return time.perf_counter() - began
 
 
-def run(rounds: int, chromium: str) -> str:
+def run(rounds: int, chromium: str, phone: bool) -> str:
     """Both variants, taking turns; returns a Markdown table."""
     stock = SITE / ".cache" / "stock"
     build_stock_site(f"{LESSON.replace('-', '_')}.py", stock, SITE / ".cache")
@@ -101,11 +144,18 @@ def run(rounds: int, chromium: str) -> str:
             with tempfile.TemporaryDirectory() as profile:
                 for state in (COLD, WARM):
                     context = playwright.chromium.launch_persistent_context(
-                        profile, executable_path=chromium, args=ARGUMENTS, viewport={"width": 1280, "height": 900}
+                        profile,
+                        executable_path=chromium,
+                        args=ARGUMENTS,
+                        viewport={"width": WIDTHS[phone], "height": 900},
                     )
-                    loads[name, state].append(measure(context, f"{address}{LESSON}/" if framed else address, framed))
+                    loads[name, state].append(
+                        measure(context, f"{address}{LESSON}/" if framed else address, framed, phone)
+                    )
                     if framed and state == WARM:
-                        loads[SECOND_LESSON, WARM].append(measure(context, f"{address}{SECOND_LESSON}/", framed, 0))
+                        loads[SECOND_LESSON, WARM].append(
+                            measure(context, f"{address}{SECOND_LESSON}/", framed, phone, 0)
+                        )
                     context.close()
     return _table(loads)
 
@@ -130,7 +180,11 @@ def _table(loads: dict[tuple[str, str], list[Load]]) -> str:
     rows = [f"| median | {COURSE} | {STOCK} | ratio |", "| --- | --- | --- | --- |"]
     for state in (COLD, WARM):
         rows.append(row(f"{state}: first chart", "s", *medians(state, "chart_s")))
-        rows.append(row(f"{state}: first slider step answered", "s", *medians(state, "live_s")))
+        rows.append(row(f"{state}: first slider step answered", "s", *medians(state, "answer_s")))
+        rows.append(row(f"{state}: live", "s", *medians(state, "live_s")))
+    early_s = [step_s for state in (COLD, WARM) for load in loads[COURSE, state] for step_s in load.early_steps_s]
+    if early_s:
+        rows.append(f"| slider step before Python | {1000 * median(early_s):.0f} ms | | |")
     rows.append(row("slider step", "s", *steps))
     rows.append(row("cold: sent", "MB", *medians(COLD, "sent_mb")))
     rows.append(f"| second lesson: sent | {median(load.sent_mb for load in loads[SECOND_LESSON, WARM]):.2f} MB | | |")
@@ -140,11 +194,14 @@ def _table(loads: dict[tuple[str, str], list[Load]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Time a lesson against marimo's own export of its notebook.")
     parser.add_argument("--rounds", type=int, default=5)
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--line", type=float, metavar="MBIT", help="Mbit/s of the line, with a delay of 40 ms")
+    parser.add_argument("--phone", action="store_true", help="a narrow page, a processor four times as slow")
+    options = parser.parse_args()
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         sys.exit("no Chromium on PATH: `make look-bench-course` says what brings it")
-    print(run(rounds, chromium))
+    CountingHandler.line = Line(options.line, DELAY_S) if options.line else None
+    print(run(options.rounds, chromium, options.phone))
 
 
 if __name__ == "__main__":

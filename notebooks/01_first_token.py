@@ -5,6 +5,7 @@
 #     "marimo==0.25.2",
 #     "matplotlib",
 # ]
+# tool.course.pairs = [["traffic", "case"]]
 #
 # [tool.uv.sources]
 # kvtiers = { path = "..", editable = true }

@@ -5,6 +5,7 @@
 #     "marimo==0.25.2",
 #     "matplotlib",
 # ]
+# tool.course.pairs = [["source", "public"], ["source", "kv_type"], ["layers", "kv_heads"]]
 #
 # [tool.uv.sources]
 # kvtiers = { path = "..", editable = true }
@@ -112,7 +113,7 @@ def _(dropped, head_dim, kv_heads, kv_type, layers, pasted, public, source, say)
 
 
 @app.cell
-def _(cpu_ram_gib, free_vram_gib, spec, say):
+def _(say, spec):
     loads = {
         say("2k tokens", "2k token"): (2048, 1),
         "8k": (8192, 1),
@@ -122,6 +123,11 @@ def _(cpu_ram_gib, free_vram_gib, spec, say):
         "1M": (1_000_000, 1),
     }
     load_bytes = {label: spec.kept_bytes(*load) for label, load in loads.items()}
+    return (load_bytes,)
+
+
+@app.cell
+def _(cpu_ram_gib, free_vram_gib, load_bytes, say):
     smallest, *_, largest = map(format_bytes, load_bytes.values())
     vram_bytes, ram_bytes = free_vram_gib.value * GIB, cpu_ram_gib.value * GIB
     charts.log_bars(
@@ -138,7 +144,7 @@ def _(cpu_ram_gib, free_vram_gib, spec, say):
         },
         beyond=(say("fits free VRAM", "放得進 VRAM"), say("needs RAM", "需要 RAM"), say("needs SSD", "需要 SSD")),
     )
-    return (load_bytes,)
+    return
 
 
 @app.cell

@@ -5,6 +5,7 @@
 #     "marimo==0.25.2",
 #     "matplotlib",
 # ]
+# tool.course.pairs = [["prefill_tokens_per_s", "ssd_gb_per_s"]]
 #
 # [tool.uv.sources]
 # kvtiers = { path = "..", editable = true }
@@ -200,11 +201,10 @@ def _(curve, lengths, say):
 
     _recompute, _reuse = format_seconds(cold.ttft_s(8000)), format_seconds(reuse_s(8000))
     _names = say("recompute", "重算"), say("load from SSD, then the tail", "從 SSD 載回，再算尾段")
+    _series = ([time_s(length) for length in lengths[:9]] for time_s in (cold.ttft_s, reuse_s))
     charts.lines(
         lengths[:9],
-        dict(
-            zip(_names, ([time_s(length) for length in lengths[:9]] for time_s in (cold.ttft_s, reuse_s)), strict=True)
-        ),
+        dict(zip(_names, _series, strict=True)),
         charts.Axis(say("prefix (tokens)", "前綴（token）"), format_count),
         charts.Axis(say("time", "時間"), format_seconds),
         say(

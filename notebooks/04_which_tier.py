@@ -5,6 +5,7 @@
 #     "marimo==0.25.2",
 #     "matplotlib",
 # ]
+# tool.course.pairs = [["kv_type", "context_tokens"], ["kv_type", "chosen"], ["context_tokens", "prefixes"]]
 #
 # [tool.uv.sources]
 # kvtiers = { path = "..", editable = true }

@@ -5,6 +5,7 @@
 #     "marimo==0.25.2",
 #     "matplotlib",
 # ]
+# tool.course.pairs = [["wiring", "ranks"], ["wiring", "chunk_tokens"], ["wiring", "cpu_gib"], ["wiring", "disk_gib"]]
 #
 # [tool.uv.sources]
 # kvtiers = { path = "..", editable = true }

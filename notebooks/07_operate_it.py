@@ -5,6 +5,11 @@
 #     "marimo==0.25.2",
 #     "matplotlib",
 # ]
+# tool.course.pairs = [
+#     ["cpu_gib", "disk_gib"], ["restart", "disk_gib"], ["in_process", "restart"],
+#     ["in_process", "crash"], ["in_process", "stable_hash"], ["my_model", "my_tokens"],
+#     ["my_prefixes", "my_tokens"],
+# ]
 #
 # [tool.uv.sources]
 # kvtiers = { path = "..", editable = true }

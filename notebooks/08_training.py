@@ -5,6 +5,7 @@
 #     "marimo==0.25.2",
 #     "matplotlib",
 # ]
+# tool.course.pairs = [["parameters_b", "gpus"], ["parameters_b", "optimizer"], ["optimizer_place", "weights_place"]]
 #
 # [tool.uv.sources]
 # kvtiers = { path = "..", editable = true }

@@ -34,8 +34,8 @@ from course.notebooks.export import (
     write_pages,
 )
 from course.notebooks.frontend import Frontend, build_frontend
-from course.notebooks.poster import save_views
 from course.notebooks.runtime import build_runtime
+from course.notebooks.saved import save_notebooks
 from course.notebooks.share import write_pictures
 from course.notices import write_notices
 from course.steps import step
@@ -50,7 +50,7 @@ SITE = Path(__file__).resolve().parent
 PROJECT = SITE.parent
 RESULTS = PROJECT / "lab" / "results"
 LANES = 3
-"""Fetching and the runtime, the saved views; the frontend and the pages have the main thread."""
+"""Fetching and the runtime, the saved states; the frontend and the pages have the main thread."""
 ADDRESS = re.compile(r"https?://[^\s/?#]+(/[^\s?#]*)?")
 
 
@@ -106,7 +106,7 @@ def build(out: Path, cache: Path, address: str) -> None:
 
 @dataclass(frozen=True)
 class Build:
-    """One build: the runtime, the frontend and the saved views side by side, then the pages.
+    """One build: the runtime, the frontend and the saved states side by side, then the pages.
 
     Whatever is final goes to the ``compressor`` at once.
     """
@@ -124,14 +124,17 @@ class Build:
         runtime = _runtime_name()
         fetched = self.lanes.submit(self._fetch)
         runtime_built = self.lanes.submit(self._write_runtime, runtime, fetched)
-        views = self.lanes.submit(save_views, notebooks, self.workers, self.shown)
+        package, states = PROJECT / "kvtiers", self.cache / "states"
+        saving = self.lanes.submit(save_notebooks, notebooks, package, self.workers, states, self.shown)
         frontend = self._write_notebooks(notebooks, runtime, fetched)
         with step(self.shown, "write pages"):
             shutil.copytree(RESULTS / "reference", out / "results", ignore=shutil.ignore_patterns("*.log"))
-            pictures = write_pictures(views.result(), PROJECT / "docs" / "lab.png", out / "share")
+            saved = saving.result()
+            views = {notebook: each.view for notebook, each in saved.items()}
+            pictures = write_pictures(views, PROJECT / "docs" / "lab.png", out / "share")
             reading = load_reading(PROJECT, SITE)
             start = start_script(frontend, runtime, "../../")
-            write_reading(reading, views.result(), pictures, start, Pages(SITE, out, self.address))
+            write_reading(reading, saved, pictures, start, Pages(SITE, out, self.address))
             write_index(reading, SITE, out / "static" / "search.json")
             write_library(SITE, self.cache, out / "static" / "minisearch.js")
             write_notices(SITE, self.cache / "downloads", out / "third-party-notices.txt")

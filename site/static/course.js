@@ -19,6 +19,8 @@ document.getElementById("theme").addEventListener("click", () => {
 search(document.getElementById("find"));
 for (const event of ["pointerdown", "focus", "click"]) {
   document.querySelector("a.language").addEventListener(event, ({ currentTarget }) => stayHere(currentTarget));
+  // The next lesson keeps the reader's moves in its address, and those of its own controls that are called alike.
+  for (const lesson of document.querySelectorAll(".steps a, .around a")) lesson.addEventListener(event, () => (lesson.search = location.search));
 }
 
 if (frame) {
@@ -118,20 +120,32 @@ function tabs() {
   follow();
 }
 
-// The saved view stays on top, its controls locked, until the notebook's kernel has run every cell. Only then can
-// anything be moved, so no move is lost.
+// The saved view stays on top and answers the reader's moves until the notebook's kernel has run every cell and has made
+// the same moves: none is lost.
 function start() {
   const state = document.getElementById("state");
+  let note;
   const set = (name) => {
     panel.dataset.state = name;
-    state.textContent = state.dataset[name];
+    state.textContent = state.dataset[(name === "live" && note === "beyond" ? undefined : note) ?? name];
   };
-  frame.src = frame.dataset.src;
+  const say = (what) => {
+    note = what;
+    set(panel.dataset.state);
+  };
+  const moves = import("./moves/moves.js").then((module) => module.start(say)).catch(() => undefined);
+  // The notebook's frontend keeps the page's thread busy for a second: the controls answer before it comes.
+  moves.finally(() => {
+    delete root.dataset.moved;
+    frame.src = frame.dataset.src;
+  });
   frame.addEventListener("load", () => {
     const page = frame.contentWindow;
-    page.addEventListener("notebook-live", () => {
+    page.addEventListener("notebook-live", async () => {
+      const arrive = await (await moves)?.takeOver(page);
       set("live");
       frame.removeAttribute("tabindex");
+      arrive?.();
       import("./names.js").then(({ nameWidgets }) => nameWidgets(page.document, frame.dataset));
     });
     page.addEventListener("notebook-failed", () => set("failed"));
@@ -150,6 +164,10 @@ function start() {
   });
   document.getElementById("reset").addEventListener("click", (event) => {
     event.preventDefault();
+    history.replaceState(null, "", location.pathname + location.hash);
     location.reload();
   });
+  const copy = document.getElementById("copy");
+  copy.hidden = !navigator.clipboard; // only a site that comes over https, or from this machine, may write there
+  copy.addEventListener("click", () => navigator.clipboard.writeText(location.href).then(() => say("copied")));
 }

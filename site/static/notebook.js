@@ -14,23 +14,55 @@
     await loaded;
     window.dispatchEvent(new Event(name));
   };
-  // The kernel is done before the frontend has drawn: live is when every cell that has something to show shows it.
-  const toDraw = new Set();
-  const tellOnceDrawn = () => {
-    for (const cell of toDraw) if (document.getElementById(`output-${cell}`)) toDraw.delete(cell);
-    if (toDraw.size) setTimeout(tellOnceDrawn, 10);
-    else whenIdle(() => tell("notebook-live"), { timeout: 500 });
+  // The kernel is done before the frontend has drawn: it is drawn when every cell that has something new to show shows it.
+  const toDraw = new Map(); // cell -> the element that shows what is old, if there is one
+  const outputs = new Map();
+  const shownBy = (cell) => document.getElementById(`output-${cell}`);
+  const redraws = new MutationObserver((changes) => {
+    for (const { target } of changes) toDraw.delete((target.closest ? target : target.parentElement)?.closest('[id^="output-"]')?.id.slice(7));
+  });
+  const onceDrawn = (then) => {
+    for (const [cell, old] of toDraw) if (shownBy(cell) !== old) toDraw.delete(cell);
+    if (toDraw.size) setTimeout(onceDrawn, 10, then);
+    else whenIdle(then, { timeout: 500 });
+  };
+  // Resolves once Python has answered new values of the controls in these variables, and all of that is drawn.
+  const waiting = [];
+  const NO_ANSWER_MS = 10_000; // from a control that Python does not know: nobody waits for it for ever
+  window.settled = (names) => new Promise((done) => {
+    waiting.push({ names: new Set(names), done });
+    setTimeout(done, NO_ANSWER_MS);
+    redraws.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+  });
+  const isSettled = ({ names }) => !names.size;
+  let isLive = false;
+  const completed = () => {
+    if (!isLive) onceDrawn(() => tell("notebook-live"));
+    isLive = true;
+    for (const each of waiting.filter(isSettled)) {
+      waiting.splice(waiting.indexOf(each), 1);
+      onceDrawn(each.done);
+    }
+  };
+  const noteOutput = ({ cell_id: cell, output }) => {
+    if (!output) return;
+    // What marimo shows of an error depends on the error.
+    const isShown = output.data && !output.mimetype.endsWith("error");
+    const data = JSON.stringify(output.data);
+    if (!isShown) toDraw.delete(cell);
+    else if (!isLive || (waiting.length && outputs.get(cell) !== data)) toDraw.set(cell, shownBy(cell));
+    outputs.set(cell, data);
   };
   const watch = ({ type, data }) => {
     const { id, payload } = data?.data ?? {};
     if (type === "error" || id === "initializedError") tell("notebook-failed");
     if (id !== "kernelMessage") return;
-    if (payload.message.startsWith('{"op": "completed-run"')) tellOnceDrawn();
-    if (!payload.message.startsWith('{"op": "cell-op"')) return;
-    const { cell_id: cell, output } = JSON.parse(payload.message).data;
-    // What marimo shows of an error depends on the error.
-    const isShown = output?.data && !output.mimetype.endsWith("error");
-    if (output) toDraw[isShown ? "add" : "delete"](cell);
+    const [, op] = /^\{"op": "([^"]+)"/.exec(payload.message) ?? [];
+    if (op === "completed-run") completed();
+    if (op === "cell-op") noteOutput(JSON.parse(payload.message).data);
+    if (op === "variable-values" && waiting.length) {
+      for (const { name } of JSON.parse(payload.message).data.variables) for (const { names } of waiting) names.delete(name);
+    }
   };
   kept.forEach(watch);
   for (const type of ["message", "error"]) worker.addEventListener(type, watch);

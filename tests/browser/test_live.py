@@ -27,6 +27,7 @@ from tests.browser.looks import (
     refused,
     squeeze,
 )
+from tests.browser.moves.states import assert_live_shows, saved_states
 from tests.browser.test_print import assert_prints
 
 STILL_PX = 2
@@ -139,6 +140,12 @@ def test_the_theme_reaches_it_at_once(lesson: Visit) -> None:
     assert all(before != after for before, after in zip(light, dark, strict=True))
     lesson.page.locator("#theme").click()
     lesson.frame.wait_for_function("() => !document.body.classList.contains('dark')")
+
+
+def test_its_saved_states_are_what_it_shows(lesson: Visit) -> None:
+    for state in saved_states(lesson):
+        assert_live_shows(lesson, state)
+    assert_live_shows(lesson, {})
 
 
 def test_it_prints_its_text_and_its_saved_chart(lesson: Visit) -> None:

@@ -33,7 +33,7 @@ class Run:
     @property
     def prose(self) -> str:
         """What a reader reads or hears, without code."""
-        page = CODE.sub(" | ", lock_controls([self.shown]))
+        page = CODE.sub(" | ", lock_controls(self.shown, {}))
         heard = re.findall(r'aria-label="([^"]*)"', page)
         return " | ".join(map(unescape, [re.sub(r"<[^>]+>", " | ", page), *heard]))
 

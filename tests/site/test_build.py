@@ -15,7 +15,8 @@ from course.children import Children
 from course.errors import CourseError, NoSpaceError, short_of_space
 from course.node import NODE, run_node
 from course.notebooks.export import Notebook, export_notebooks, find_notebooks
-from course.notebooks.poster import save_view
+from course.notebooks.poster import lock_cells
+from course.notebooks.session import running
 from course.workers import marimo_workers
 
 from progress import add_bar, bars
@@ -106,6 +107,12 @@ def test_a_failed_build_ends_what_is_still_running() -> None:
     assert len(failures) == 1
     with pytest.raises(CourseError, match="broken off"):
         mine.run([sys.executable, "--version"])
+
+
+def save_view(notebook: Path) -> str:
+    """For a process of `marimo_workers`."""
+    with running(notebook) as session:
+        return lock_cells({cell: state.output for cell, state in session.states.items()}, {})
 
 
 def test_a_saved_view_does_not_depend_on_what_its_process_ran_before() -> None:

@@ -17,6 +17,7 @@ from course.lessons.search import write_index
 from course.lessons.sources import linked
 from course.lessons.text import anchors_of, with_anchors
 from course.notebooks import share
+from course.notebooks.saved import Saved
 from course.notebooks.share import write_pictures
 
 PROJECT = Path(__file__).parents[2]
@@ -36,12 +37,13 @@ def reading() -> Reading:
 @pytest.fixture(scope="module")
 def site(reading: Reading, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("site")
-    saved = {
+    views = {
         (language, lesson.notebook): "" if lesson.number == 5 else CHART
         for language in LANGUAGES
         for lesson in reading.lessons[language]
     }
-    pictures = write_pictures(saved, PROJECT / "docs" / "lab.png", out / "share")
+    pictures = write_pictures(views, PROJECT / "docs" / "lab.png", out / "share")
+    saved = {notebook: Saved(view, {}) for notebook, view in views.items()}
     write_reading(reading, saved, pictures, "", Pages(SITE, out, ADDRESS))
     return out
 

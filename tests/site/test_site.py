@@ -82,15 +82,17 @@ def test_the_browser_gets_no_header() -> None:
     assert without_header(HEADER) == "import marimo\n"
 
 
-def test_a_saved_view_shows_controls_locked_at_their_value() -> None:
+def test_a_saved_view_shows_controls_locked_at_their_value_under_their_name() -> None:
     slider = (
         "<marimo-ui-element object-id='a'><marimo-slider data-initial-value='32' data-start='1' data-stop='80' "
         "data-label='&quot;&lt;b&gt;Layers&lt;/b&gt;&quot;' data-steps='[]'></marimo-slider></marimo-ui-element>"
     )
-    view = lock_controls([slider])
+    view = lock_controls(slider, {"a": "layers"})
     assert 'min="1" max="80" step="any" value="32" disabled' in view
     assert "<span>Layers</span>" in view
+    assert 'data-control="layers"' in view
     assert "marimo" not in view
+    assert "data-control" not in lock_controls(slider, {})
 
 
 def wheel(path: Path, licence: str) -> bytes:

@@ -1,5 +1,6 @@
 """Loads the lessons, and writes pages from the templates with Jinja2."""
 
+import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -116,6 +117,12 @@ class Pages:
         path.write_text(page, encoding="utf-8")
         if language == LANGUAGES[0]:
             self._written.append(place)
+
+    def write_data(self, place: str, language: str, data: object) -> None:
+        """Write `data` as JSON to the file `language`/`place`, for the scripts of a page beside it."""
+        path = self._out / language / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(data, ensure_ascii=False, separators=(",", ":")), encoding="utf-8")
 
     def write_entrance(self, template: str, **values: object) -> None:
         """Render the site's own front page, which shows what the first language's does."""

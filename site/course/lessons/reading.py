@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from course.errors import CourseError
 from course.lessons.claims import Claim, load_claims
@@ -12,7 +13,8 @@ from course.lessons.data import load_yaml
 from course.lessons.pages import LANGUAGES, Lesson, Pages, load_lessons, load_strings
 from course.lessons.pairs import version_pairs
 from course.lessons.tables import tables
-from course.lessons.text import Text
+from course.lessons.text import Text, scrolling
+from course.notebooks.saved import Saved
 from course.notebooks.share import first_chart
 
 HOME_CHART = "06_prove_it"
@@ -99,16 +101,25 @@ def with_lessons(view: str, course: Sequence[Lesson]) -> str:
     return view
 
 
+def _linked(data: Any, course: Sequence[Lesson]) -> Any:
+    """The same, with links to lessons in each text."""
+    if isinstance(data, str):
+        return with_lessons(data, course)
+    if isinstance(data, dict):
+        return {key: _linked(value, course) for key, value in data.items()}
+    return [_linked(value, course) for value in data] if isinstance(data, (list, tuple)) else data
+
+
 def write_reading(
     reading: Reading,
-    saved: Mapping[tuple[str, str], str],
+    saved: Mapping[tuple[str, str], Saved],
     pictures: Mapping[tuple[str, str], str],
     start: str,
     pages: Pages,
 ) -> None:
-    """Write every page; ``saved`` holds the notebooks' saved views, ``pictures`` the file names of the lessons'
+    """Write every page; ``saved`` holds what is saved of the notebooks, ``pictures`` the file names of the lessons'
     pictures where there is one, both by language and notebook; ``start`` is the tag that starts a lesson's Python."""
-    charts = {language: first_chart(saved[language, HOME_CHART]) for language in LANGUAGES}
+    charts = {language: first_chart(saved[language, HOME_CHART].view) for language in LANGUAGES}
     first = LANGUAGES[0]
     pages.write_entrance("home.html.j2", lessons=reading.lessons[first], picture=charts[first])
     pages.write_missing("missing.html.j2")
@@ -122,6 +133,8 @@ def write_reading(
         pages.write("claims.html.j2", "claims/", language, ledger=ledger, proof=proof)
         pages.write("pairs.html.j2", "version-pairs/", language, table=reading.pairs[language])
         for place, lesson in enumerate(course):
+            notebook = saved[language, lesson.notebook]
+            pages.write_data(f"{lesson.slug}/moves.json", language, _linked(notebook.moves, course))
             pages.write(
                 "lesson.html.j2",
                 f"{lesson.slug}/",
@@ -132,7 +145,7 @@ def write_reading(
                 before=course[place - 1] if place else None,
                 after=course[place + 1] if place + 1 < len(course) else None,
                 notebook=f"notebooks/{language}/{lesson.notebook}",
-                saved=with_lessons(saved[language, lesson.notebook], course),
+                saved=with_lessons(notebook.view, course),
                 start=start,
                 picture=pictures.get((language, lesson.notebook), "course.png"),
             )

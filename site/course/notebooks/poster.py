@@ -1,77 +1,39 @@
 """The saved view of a notebook: its outputs at the defaults, as plain HTML that shows before Python runs.
 
-Charts and text stay as they are; marimo's controls become locked native ones of the same look and value.
+Charts and text stay as they are; marimo's controls become native ones of the same look and value, locked until a script
+unlocks them.
 """
 
-import contextlib
 import html
-import importlib.util
-import io
 import json
 import re
-import traceback
-from collections.abc import Sequence
-from concurrent.futures import Executor
+from collections.abc import Mapping
 from html.parser import HTMLParser
-from pathlib import Path
-
-from rich.progress import Progress
-
-from course.errors import CourseError
-from course.notebooks.export import Notebook
-from course.steps import step
 
 VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "source", "wbr"})
 
 
-def save_views(notebooks: Sequence[Notebook], workers: Executor, progress: Progress) -> dict[tuple[str, str], str]:
-    """The saved view of every notebook, by language and name."""
-    with step(progress, "saved views", len(notebooks)) as bar:
-        views = [workers.submit(save_view, notebook.path) for notebook in notebooks]
-        for view in views:
-            view.add_done_callback(lambda _: bar.advance())
-        # Not as_completed: it waits for ever for what another thread cancels.
-        return {
-            (notebook.language, notebook.name): view.result() for notebook, view in zip(notebooks, views, strict=True)
-        }
+def lock_cells(shown: Mapping[str, str], names: Mapping[str, str]) -> str:
+    """A whole saved view: what the cells show, by their ids, as plain HTML; ``names`` as in `lock_controls`."""
+    return "".join(
+        f'<div class="cell" data-cell="{cell}">{lock_controls(output, names)}</div>\n' for cell, output in shown.items()
+    )
 
 
-def save_view(notebook: Path) -> str:
-    """Run `notebook` with its defaults and return its outputs as HTML. For a process of `marimo_workers`.
-
-    Raises:
-        CourseError: the notebook does not run.
-    """
-    import marimo as mo  # noqa: PLC0415  only the processes that run notebooks need it
-
-    spec = importlib.util.spec_from_file_location("notebook", notebook)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    try:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            spec.loader.exec_module(module)
-            outputs, _ = module.app.run()
-            return lock_controls([mo.as_html(output).text for output in outputs if output is not None])
-    except (Exception, SystemExit) as error:
-        raise CourseError(f"{notebook} does not run:\n{traceback.format_exc()[-2000:]}") from error
-
-
-def lock_controls(outputs: list[str]) -> str:
-    """marimo's output HTML, one string per cell, as plain HTML."""
-    cells = []
-    for output in outputs:
-        parser = _Locker()
-        parser.feed(output)
-        parser.close()
-        cells.append(f'<div class="cell">{"".join(parser.out)}</div>\n')
-    return "".join(cells)
+def lock_controls(output: str, names: Mapping[str, str]) -> str:
+    """marimo's HTML as plain HTML; ``names`` are those of the controls that a script may unlock, by marimo's ids."""
+    parser = _Locker(names)
+    parser.feed(output)
+    parser.close()
+    return "".join(parser.out)
 
 
 class _Locker(HTMLParser):
-    def __init__(self) -> None:
+    def __init__(self, names: Mapping[str, str]) -> None:
         super().__init__(convert_charrefs=True)
         self.out: list[str] = []
+        self._names = names
+        self._name = ""
         self._closing: list[str] = []
         self._tabs: list[int] = []
 
@@ -82,8 +44,10 @@ class _Locker(HTMLParser):
                 attrs = [*attrs, *([("hidden", None)] if self._tabs[-1] > 1 else [])]
             self.out.append(f"<{tag}{_attributes(attrs)}>")
             return
+        if tag == "marimo-ui-element":
+            self._name = self._names.get(dict(attrs)["object-id"] or "", "")
         data = {name.removeprefix("data-"): _value(value) for name, value in attrs if name.startswith("data-")}
-        opening, closing = _replacement(tag.removeprefix("marimo-"), data)
+        opening, closing = _replacement(tag.removeprefix("marimo-"), data, self._name)
         self.out.append(opening)
         self._closing.append(closing)
         if tag == "marimo-tabs":
@@ -127,18 +91,23 @@ def _items(data: dict[str, object], name: str) -> list[str]:
     return [_plain(item) for item in items] if isinstance(items, list) else []
 
 
-def _replacement(kind: str, data: dict[str, object]) -> tuple[str, str]:
+def _replacement(kind: str, data: dict[str, object], name: str) -> tuple[str, str]:
     """What to write for marimo's element `kind`: before its content, and after it."""
-    control = _control(kind, data)
+    control = _control(kind, data, name)
     if control:
         label = f"<span>{_plain(data.get('label'))}</span>"
-        return f'<label class="control">{label}<span class="field">{control}</span></label>', ""
+        named = f' data-control="{name}"' if name else ""
+        if kind == "radio":
+            group = f'role="radiogroup" aria-label="{_plain(data.get("label"))}"'
+            return f'<div class="control"{named} {group}>{label}<span class="field">{control}</span></div>', ""
+        return f'<label class="control"{named}>{label}<span class="field">{control}</span></label>', ""
     opening, closing = "", ""
     match kind:
         case "button":
             opening = f"<button disabled>{_plain(data.get('label'))}</button>"
         case "file":
-            opening = f'<button class="upload" disabled>{_plain(data.get("label"))}</button>'
+            named = f' data-control="{name}"' if name else ""
+            opening = f'<label class="upload"{named}>{_plain(data.get("label"))}<input type="file" disabled></label>'
         case "code-editor":
             opening = f'<pre class="editor"><code>{_plain(data.get("initial-value"))}</code></pre>'
         case "stat":
@@ -147,14 +116,14 @@ def _replacement(kind: str, data: dict[str, object]) -> tuple[str, str]:
         case "callout-output":
             opening = f'<div class="callout {_plain(data.get("kind"))}">{data.get("html") or ""}</div>'
         case "tabs":
-            opening = f'<div class="tab-names">{"".join(f"<span>{name}</span>" for name in _items(data, "tabs"))}</div>'
+            tabs = (f'<button type="button" disabled>{name}</button>' for name in _items(data, "tabs"))
+            opening = f'<div class="tab-names">{"".join(tabs)}</div>'
         case "accordion":
-            folded = (f"<details><summary>{name}</summary></details>" for name in _items(data, "labels"))
-            opening, closing = f"{''.join(folded)}<div hidden>", "</div>"
+            opening, closing = f"<details><summary>{' · '.join(_items(data, 'labels'))}</summary>", "</details>"
     return opening, closing
 
 
-def _control(kind: str, data: dict[str, object]) -> str:
+def _control(kind: str, data: dict[str, object], name: str) -> str:
     """The locked native control for marimo's `kind`; empty when it is no control."""
     value = data.get("initial-value")
     control = ""
@@ -165,9 +134,15 @@ def _control(kind: str, data: dict[str, object]) -> str:
             limits = f'min="{data.get("start")}" max="{data.get("stop")}" step="any" value="{value}"'
             control = f'<input type="range" {limits} disabled><output>{shown}</output>'
         case "dropdown":
-            chosen = value[0] if isinstance(value, list) and value else value
-            control = f"<select disabled><option>{_plain(chosen)}</option></select>"
-        case "number" | "text":
+            chosen = _plain(value[0] if isinstance(value, list) and value else value)
+            options = (
+                f"<option{' selected' if option == chosen else ''}>{option}</option>"
+                for option in _items(data, "options")
+            )
+            control = f"<select disabled>{''.join(options)}</select>"
+        case "number":
+            control = f'<input inputmode="decimal" value="{value}" disabled>'
+        case "text":
             control = f'<input value="{_plain(value)}" disabled>'
         case "text-area":
             control = f"<textarea disabled rows={data.get('rows')}>{_plain(value)}</textarea>"
@@ -176,5 +151,5 @@ def _control(kind: str, data: dict[str, object]) -> str:
         case "radio":
             for option in _items(data, "options"):
                 chosen = " checked" if option == _plain(value) else ""
-                control += f'<span class="option"><input type="radio" disabled{chosen}>{option}</span>'
+                control += f'<label class="option"><input type="radio" name="{name}" disabled{chosen}>{option}</label>'
     return control

@@ -1,0 +1,56 @@
+// The native controls in the saved view: unlocked, set, and read. A control's value is a text, as the address has it; of
+// a file to drop, the file itself.
+const inputs = (label) => [...label.querySelectorAll("input, select, textarea")];
+
+export function unlock(label) {
+  for (const input of inputs(label)) input.disabled = false;
+}
+
+export function read({ kind, values, limits }, label) {
+  const [input] = inputs(label);
+  switch (kind) {
+    case "slider": return text(Number(input.value));
+    case "steps": return values[Math.round(input.value)];
+    case "choice": return values[input.type === "radio" ? inputs(label).findIndex(({ checked }) => checked) : input.selectedIndex];
+    case "switch": return values[Number(input.checked)];
+    case "number": return clamp(Number(input.value), limits);
+    default: return input.files?.[0] ?? input.value;
+  }
+}
+
+export function write({ kind, values }, label, value) {
+  const [input] = inputs(label);
+  const at = values.indexOf(value);
+  switch (kind) {
+    case "slider":
+    case "steps":
+      input.value = kind === "steps" ? at : value;
+      label.querySelector("output").value = shown(value);
+      if (kind === "steps") input.ariaValueText = shown(value);
+      break;
+    case "choice":
+      if (input.type === "radio") inputs(label)[at].checked = true;
+      else input.selectedIndex = at;
+      break;
+    case "switch": input.checked = at === 1; break;
+    default: if (input.type !== "file") input.value = value;
+  }
+}
+
+// A slider stops where something is saved: at the nearest place while it is dragged; a key leads to the next place.
+export function snap({ values }, label, before, isHeld) {
+  const [input] = inputs(label);
+  const value = Number(input.value);
+  const far = values.map((each) => Math.abs(each - value));
+  let at = far.indexOf(Math.min(...far));
+  if (!isHeld && values[at] === before) at += Math.sign(value - before);
+  write({ kind: "slider", values }, label, values[Math.min(values.length - 1, Math.max(0, at))]);
+}
+
+export const text = (number) => String(Number(number.toPrecision(10)));
+const shown = (value) => Number(value).toLocaleString("en-US", { maximumSignificantDigits: 10 });
+
+function clamp(number, [low, high]) {
+  if (!Number.isFinite(number)) return undefined;
+  return text(Math.min(high ?? Infinity, Math.max(low ?? -Infinity, number)));
+}
