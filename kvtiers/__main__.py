@@ -18,6 +18,7 @@ COMMANDS = {
     "plan": ("kvtiers.commands.plan", "which tier, and the settings for it"),
     "diagnose": ("kvtiers.commands.diagnose", "what a server log says about its KV tiers"),
     "worth-it": ("kvtiers.commands.worth_it", "what a tier would save in a day"),
+    "pairs": ("kvtiers.commands.pairs", "which versions of vLLM and LMCache go together"),
     "lint": ("kvtiers.commands.lint", "what is wrong with a vLLM command or LMCache settings"),
 }
 

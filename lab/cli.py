@@ -1,4 +1,4 @@
-"""The command line: run, survive, stress, setup, gpu, show, models, check."""
+"""The command line: run, survive, stress, pairs, setup, gpu, show, models, check."""
 
 import signal
 from pathlib import Path
@@ -11,6 +11,8 @@ from rich.table import Table
 
 from kvtiers.errors import KvtiersError
 from kvtiers.result import schema
+from kvtiers.result.pairs import SCHEMA as PAIRS
+from kvtiers.result.pairs import read_pairs
 from kvtiers.result.schema import Result, read_result
 from kvtiers.result.survival import SCHEMA as SURVIVAL
 from kvtiers.result.survival import read_survival
@@ -42,6 +44,8 @@ from lab.knobs import Knobs
 from lab.launches import DEFAULT_CACHE_ROOT, DEFAULT_START_TIMEOUT_S, LocalRun, dry_run
 from lab.local_run import run_local
 from lab.options import options_from
+from lab.pairs.command import pairs
+from lab.pairs.command import show as show_pairs
 from lab.paths import LATEST
 from lab.readiness import readiness
 from lab.report import outcome
@@ -117,6 +121,7 @@ def run(
 
 app.command()(survive)
 app.command()(stress)
+app.command()(pairs)
 
 
 @app.command()
@@ -145,6 +150,9 @@ def show_result(file: Annotated[Path, typer.Argument(help="A result file.")] = L
         content = file.read_text(encoding="utf-8")
         if f'"{SURVIVAL}"' in content:
             show_trials(read_survival(content), _out)
+            return
+        if f'"{PAIRS}"' in content:
+            show_pairs(read_pairs(content), _out)
             return
         result = read_result(content)
     except (OSError, UnicodeDecodeError) as error:

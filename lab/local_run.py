@@ -140,7 +140,9 @@ def _targets(
             else:
                 require_shared(server.log_path)
                 target.tiers = (Tier.CPU, Tier.SSD)
-                target.cache_server = CacheServer(server.url, CacheServerLog(server.log_path))
+                target.cache_server = CacheServer(
+                    server.url, CacheServerLog(server.log_path), engine_versions(wanted.preset.engine).lmcache
+                )
                 clients.callback(target.cache_server.close)
                 target.check = _both(server, process)
         targets.append(target)

@@ -1,5 +1,6 @@
 """Where things lie. Everything the lab sets up is under ``.lab/``, everything it measures under ``lab/results/``."""
 
+import os
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -10,11 +11,14 @@ REQUIREMENTS = REPOSITORY / "requirements"
 ENGINES = REPOSITORY / "lab" / "engines"
 RESULTS = REPOSITORY / "lab" / "results"
 LATEST = RESULTS / "latest.json"
+ENGINE_VARIABLE = "KVTIERS_ENGINE"
+"""Where it is set it names the engine's environment, which is then taken as it is."""
 
 
 def engine_environment(engine: str) -> Path:
-    """The engine's own virtual environment; ``engine`` is ``cpu`` or ``cuda``."""
-    return STATE / f"engine-{engine}"
+    """The virtual environment of the engine, ``cpu`` or ``cuda``: its own, unless ENGINE_VARIABLE names another."""
+    given = os.environ.get(ENGINE_VARIABLE)
+    return Path(given) if given else STATE / f"engine-{engine}"
 
 
 def engine_python(engine: str) -> Path:

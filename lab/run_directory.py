@@ -34,14 +34,16 @@ def run_directory(root: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def alone() -> Iterator[None]:
-    """One run at a time in this clone: two would write the same logs, and each would measure the other.
+def alone(folder: Path | None = None) -> Iterator[None]:
+    """One run at a time in this clone: two would write the same ``folder``, by default the logs', and each would
+    measure the other.
 
     Raises:
         LabError: another one is under way.
     """
-    LOGS.mkdir(parents=True, exist_ok=True)
-    descriptor = _open(LOGS)
+    folder = folder or LOGS
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = _open(folder)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

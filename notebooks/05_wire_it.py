@@ -26,7 +26,8 @@ with app.setup(hide_code=True):
     from kvtiers.lint.formats import basis, show, verdict
     from kvtiers.notebook import refuse, speaker
     from kvtiers.settings.advise import files, place_notes, proof
-    from kvtiers.settings.version_pairs import LMCacheMode, known_pair
+    from kvtiers.settings.known_pairs import known_pair
+    from kvtiers.settings.version_pairs import LMCacheMode
     from kvtiers.settings.wiring import Plan, Wiring
     from kvtiers.words import text as doctor_text
 

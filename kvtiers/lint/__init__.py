@@ -12,7 +12,7 @@ from kvtiers.lint.findings import Finding, Severity
 from kvtiers.lint.forms.sources import read_sources
 from kvtiers.lint.given import Given, Source
 from kvtiers.lint.ignore import apply_ignores
-from kvtiers.lint.rules import engine, mp, offloading, room, safety, settings
+from kvtiers.lint.rules import engine, mp, offloading, room, safety, settings, versions
 from kvtiers.lint.setup import Facts, setups
 
 __all__ = ["Facts", "Finding", "Report", "Severity", "Source", "lint", "report"]
@@ -45,7 +45,7 @@ def report(sources: Sequence[Source], facts: Facts | None = None) -> Report:
     """
     given, facts = read_sources(sources), facts or Facts()
     every = list(setups(given, facts))
-    found = [one for rules in (engine, settings, offloading, safety, mp) for one in rules.check(every, given)]
+    found = [one for rules in (engine, settings, offloading, safety, mp, versions) for one in rules.check(every, given)]
     found += [*room.check(every, given, facts), *safety.check_secrets(given)]
     kept, ignored = apply_ignores(found, sources)
     unique = {(one.id, one.source, one.line, str(one.values)): one for one in kept}

@@ -31,6 +31,7 @@ class Scenario(StrEnum):
     MIDDLE_TOKEN_CHANGED = "middle_token_changed"
     LAST_TOKEN_CHANGED = "last_token_changed"
     SHORTER_THAN_A_CHUNK = "shorter_than_a_chunk"
+    CLIENT_GONE = "client_gone"
     CHUNK_LOST = "chunk_lost"
     CHUNK_CUT_SHORT = "chunk_cut_short"
     CHUNKS_SWAPPED = "chunks_swapped"

@@ -11,8 +11,10 @@ from typing import Any
 
 from kvtiers.errors import KvtiersError
 from kvtiers.ledger.tiers import Tier, Traffic, Verdict, judge
+from kvtiers.settings.known_pairs import known_pair
 from kvtiers.settings.mp import server_command
-from kvtiers.settings.version_pairs import LMCacheMode, known_pair, numbers
+from kvtiers.settings.needs import lacking
+from kvtiers.settings.version_pairs import LMCacheMode, numbers
 from kvtiers.settings.wiring import (
     STAGING_GIB,
     Plan,
@@ -36,7 +38,7 @@ _TIERING_SINCE = (0, 22)
 # LMCache inside the engine is kept working on a GPU up to vLLM 0.25.
 _IN_PROCESS_BEFORE = (0, 26)
 # Notes beside which there is no plan: the versions, told or not, rule it out.
-VERSION_REFUSALS = ("pair_fails", "pair_may_fail", "pair_unkept")
+VERSION_REFUSALS = ("pair_fails", "pair_may_fail", "pair_unkept", "release_lacks")
 _WIRING_OF = {Tier.CPU: Wiring.MP_RAM, Tier.SSD: Wiring.MP_DRIVE, Tier.REMOTE: Wiring.MP_REDIS}
 Note = tuple[str, dict[str, Any]]
 
@@ -112,6 +114,10 @@ def advise(served: Served, traffic: Traffic, host: Hardware, *, wiring: Wiring |
     if any(name in VERSION_REFUSALS for name, _ in versions):
         return Advice(verdict, None, versions, ())
     plan = _sized(served, traffic, host, chosen, verdict)
+    if lacks := lacking(plan, served.vllm, served.lmcache):
+        needed = ", ".join(f"{written} ({lack.since or '≤ ' + lack.until})" for written, lack in lacks)
+        values = {"vllm": served.vllm or "?", "lmcache": served.lmcache or "?", "names": needed}
+        return Advice(verdict, None, (*versions, ("release_lacks", values)), ())
     notes = (*versions, *_size_notes(verdict, host, plan), *place_notes(plan), *_risk_notes(served, host, chosen))
     return Advice(verdict, plan, notes, proof(chosen))
 
@@ -245,6 +251,9 @@ def _version_notes(served: Served, host: Hardware, wiring: Wiring) -> tuple[Note
         return (("pair_unkept", values),)
     if not (served.vllm and served.lmcache):
         return ()
+    if pair is None and platform != "cpu" and (elsewhere := known_pair(wiring.mode, served.vllm, lmcache, "cpu")):
+        values |= {"what": elsewhere.what, "said_by": elsewhere.source, "date": elsewhere.date}
+        return (("pair_elsewhere", values),)
     return (("pair_works" if pair else "pair_unknown", values),)
 
 

@@ -1,4 +1,5 @@
-"""Which vLLM and LMCache versions work together, and how wired, read from version_pairs.toml beside this file."""
+"""What is said of vLLM and LMCache versions, and how wired; what others published stands in version_pairs.toml beside
+this file."""
 
 import math
 import re
@@ -23,7 +24,8 @@ class LMCacheMode(StrEnum):
 class Pair:
     """One tried range of versions, bounds inclusive, an empty one open: where, what happened, who says so, when.
 
-    ``engine``: vLLM's package. ``platform``: ``cuda`` or ``cpu``. ``what`` and ``source``: by language.
+    ``engine``: vLLM's package. ``platform``: ``cuda`` or ``cpu``. ``what`` and ``source``: by language. ``measured``:
+    by the lab, which says nothing of other versions, nor of another platform.
     """
 
     mode: LMCacheMode
@@ -37,11 +39,25 @@ class Pair:
     what: dict[str, str]
     source: dict[str, str]
     date: str
+    measured: bool = False
+
+    @property
+    def vllm_span(self) -> str:
+        """vLLM's versions in short."""
+        return _shown(self.vllm_from, self.vllm_to)
+
+    @property
+    def lmcache_span(self) -> str:
+        """LMCache's versions in short."""
+        return _shown(self.lmcache_from, self.lmcache_to)
 
     def holds(self, mode: LMCacheMode, platform: str, vllm: str, lmcache: str) -> bool:
-        """Does this row speak of them? What is not seen, an empty text, may be anything. What worked holds for the
-        very versions; what failed, for their patches and builds too, and wherever a part is not told."""
-        within = _is_within if self.works else _may_be_within
+        """Does this row speak of them? What is not seen, an empty text, may be anything. What worked or was measured
+        holds for the very versions; what failed for others, for their patches and builds too, and wherever a part is
+        not told."""
+        if self.measured and not self.works and not (platform and vllm and lmcache):
+            return False
+        within = _is_within if self.works or self.measured else _may_be_within
         return (
             self.mode is mode
             and platform in ("", self.platform)
@@ -51,33 +67,30 @@ class Pair:
 
 
 @cache
-def known_pairs() -> tuple[Pair, ...]:
-    """Every pair on record, the recommended one first."""
+def reported_pairs() -> tuple[Pair, ...]:
+    """What others published."""
     entries = read_table("settings/version_pairs.toml")["pair"]
     return tuple(from_json(Pair, entry, f"pair[{index}]") for index, entry in enumerate(entries))
 
 
-def known_pair(mode: LMCacheMode, vllm: str, lmcache: str, platform: str = "") -> Pair | None:
-    """What is known of these versions, a failure before a success; None where nobody has said.
-
-    An empty ``platform``, ``vllm`` or ``lmcache`` is one that was not seen: then it is what they may be.
-    """
-    held = [pair for pair in known_pairs() if pair.holds(mode, platform, vllm, lmcache)]
-    return next((pair for pair in held if not pair.works), held[0] if held else None)
+def _shown(first: str, last: str) -> str:
+    if first and last:
+        return first if first == last else f"{first} – {last}"
+    return f"≥ {first}" if first else f"≤ {last}"
 
 
 def _is_within(version: str, first: str, last: str) -> bool:
-    lowest, highest = _span(version)
+    lowest, highest = span(version)
     return not version or (numbers(first) <= lowest and (not last or highest <= numbers(last)))
 
 
 def _may_be_within(version: str, first: str, last: str) -> bool:
     """``0.5.6.1`` is no later than 0.5.6: nobody said that the patch mends what failed."""
-    lowest, highest = _span(version)
+    lowest, highest = span(version)
     return numbers(first) <= highest and (not last or lowest <= numbers(last, math.inf))
 
 
-def _span(version: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def span(version: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """The lowest and the highest that it may be: ``0.26`` is 0.26.0, ``0.26.x`` any 0.26, and no number anything."""
     is_told = re.match(r"v?\d", version) and not re.search(r"\.[xX*]", version)
     return numbers(version), numbers(version, 0 if is_told else math.inf)

@@ -5,15 +5,17 @@ The engine brings 150 packages that would fight with the project's own, so it ne
 
 import hashlib
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
 
 import kvtiers
 from kvtiers.result.schema import Versions
-from kvtiers.settings.version_pairs import LMCacheMode, known_pair, known_pairs
+from kvtiers.settings.known_pairs import known_pair, known_pairs
+from kvtiers.settings.version_pairs import LMCacheMode
 from lab.errors import LabError
-from lab.paths import REQUIREMENTS, engine_environment, engine_python
+from lab.paths import ENGINE_VARIABLE, REQUIREMENTS, engine_environment, engine_python
 from machine import MachineError, environment
 from machine.needs import missing
 from machine.packages import listed
@@ -22,17 +24,21 @@ from progress import add_bar, bars, say
 
 _ASK_VERSIONS = """
 import importlib.metadata as metadata, json, platform
-found = {package.name.lower(): package.version for package in metadata.distributions()}
+found = {}
+for package in metadata.distributions():  # the first on the path is the one that is imported
+    found.setdefault(package.name.lower(), package.version)
 print(json.dumps(found | {"python": platform.python_version()}))
 """
 
 
 def set_up(engine: str) -> None:
-    """Make the engine's environment. Does nothing where it is complete.
+    """Make the engine's environment. Does nothing where it is complete, or where the caller brought it.
 
     Raises:
         MachineError: no network, no space, something the system lacks: with what to do. Running it again resumes.
     """
+    if os.environ.get(ENGINE_VARIABLE):
+        return
     names = ("engine-cuda",) if engine == "cuda" else ("engine-cpu", "engine-cpu-torch")
     locks = [REQUIREMENTS / f"{name}.txt" for name in names]
     stamp = engine_environment(engine) / "complete.json"

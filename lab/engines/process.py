@@ -49,6 +49,8 @@ for second in $(seq "$2"); do
 done
 kill -s KILL -- "-$1"
 """
+# Signal 9 is the user's or the kernel's, which is short of memory.
+_END = re.compile(r"(?:was killed by signal (?!9:)\d+|ended with exit code \d+):")
 _MEANINGFUL = re.compile(r"error|exception|refus|denied|killed|no space|out of memory|not found", re.IGNORECASE)
 # "(EngineCore pid=41) ERROR 11-29 14:06:56 [core.py:1] "
 _PREFIX = re.compile(r"^(?:\([^)]*pid=\d+\) )?(?:[A-Z]+ \d\d-\d\d [\d:]+ \[[^\]]*\] ?)?")
@@ -180,6 +182,11 @@ def wait_until_healthy(
             process.give_up(timeout_s)
             on_progress(process, *process.progress())
         time.sleep(_POLL_S)
+
+
+def tells_of_an_end(problem: str) -> bool:
+    """Does a message of ``Process.check`` say that the process ended by its own fault?"""
+    return _END.search(problem) is not None
 
 
 def guard(group: int) -> subprocess.Popen[bytes]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from kvtiers.result.evidence import ServerCounters, ServerLog
 from kvtiers.result.steps import Step
+from kvtiers.settings.version_pairs import numbers
 from lab.errors import LabError
 from lab.judge.server_log import CacheServerLog
 from lab.measure.counters import SETTLE_TIMEOUT_S
@@ -17,21 +18,23 @@ _POLL_S = 0.03
 LOOKUPS = "lmcache_mp_lookups_requests_total"
 L1_HITS = "lmcache_mp_lookup_hit_l1_tokens_total"
 L2_HITS = "lmcache_mp_lookup_hit_l2_tokens_total"
+_COUNTS_TIERS_SINCE = "0.5.5"  # before, LMCache's counters named no tier
 _REQUESTED = "lmcache_mp_lookup_requested_tokens_total"
 _WRITTEN = "lmcache_mp_l1_write_chunks_total"
 
 
 class CacheServer(Server):
-    """One server, by its HTTP port. ``log``: None where it may not be read. What waits raises LabError where that never
-    comes."""
+    """One server, by its HTTP port. ``log``: None where it may not be read; ``lmcache``: its version, where that is
+    known. What waits raises LabError where that never comes."""
 
     called = "LMCache's server at "
 
-    def __init__(self, url: str, log: CacheServerLog | None) -> None:
+    def __init__(self, url: str, log: CacheServerLog | None, lmcache: str = "") -> None:
         super().__init__(url, timeout=10.0)
         self._log = log
         self.chunk_tokens = self._told(lambda status: int(status["chunk_size"]))
-        self._totals = self.totals()
+        self.counts_tiers = not lmcache or numbers(lmcache) >= numbers(_COUNTS_TIERS_SINCE)
+        self._totals = self.totals() if self.counts_tiers else {}
 
     def status(self) -> dict[str, Any]:
         answer = self.answer("GET", "/status")
@@ -42,7 +45,7 @@ class CacheServer(Server):
 
     def witness(
         self, request_id: str, step: Step | None, prompt_tokens: int
-    ) -> tuple[ServerLog | None, ServerCounters]:
+    ) -> tuple[ServerLog | None, ServerCounters | None]:
         """What log and counters say of the one request since the last call; without a step it was new, like a cold
         one."""
         chunks = prompt_tokens // self.chunk_tokens if step in (Step.COLD, None) else 0
@@ -51,6 +54,8 @@ class CacheServer(Server):
             log = self._log.request(
                 request_id, chunks * self.chunk_tokens, is_reuse=bool(step and step.is_reuse), ranks=self._ranks()
             )
+        if not self.counts_tiers:
+            return log, None
         awaited, before = {LOOKUPS: 1, _WRITTEN: chunks}, self._totals
         for is_last in tries(SETTLE_TIMEOUT_S, _POLL_S):
             now = self.totals()
@@ -141,7 +146,8 @@ def _engines(status: dict[str, Any]) -> int:
 def _pending(status: dict[str, Any]) -> int:
     manager = status["storage_manager"]
     l1, prefetch = manager["l1_manager"], manager["prefetch_controller"]
-    stores = manager["store_controllers"].values()
-    pending = [l1["staging_object_count"], l1["write_locked_count"], prefetch["in_flight_request_count"]]
+    # One of a kind up to LMCache 0.5.5, then one a lower tier.
+    stores = [manager["store_controller"]] if "store_controller" in manager else manager["store_controllers"].values()
+    pending = [l1.get("staging_object_count", 0), l1["write_locked_count"], prefetch["in_flight_request_count"]]
     pending += [store["pending_keys_count"] + store["in_flight_task_count"] for store in stores]
     return sum(map(int, pending))

@@ -1,14 +1,16 @@
 """Writes the reference runs' figures into README and docs, between ``<!-- figures: NAME -->`` and ``<!-- end -->``, and
-into the table that the notebooks read.
+into the tables that notebooks, page and commands read.
 
 python -m lab.report.documents
 """
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 from kvtiers.result.compare import WIRINGS, side_by_side
+from kvtiers.result.pairs import read_pairs
 from kvtiers.result.schema import Result, ReuseParts, read_result
 from kvtiers.result.steps import Arm, Step
 from kvtiers.result.survival import enumeration, read_survival, table
@@ -30,6 +32,7 @@ DOCUMENTS = {
     "docs/lab.zh-TW.md": "zh-TW",
 }
 NOTEBOOK_TABLE = REPOSITORY / "kvtiers" / "result" / "reference.toml"
+PAIRS_TABLE = REPOSITORY / "kvtiers" / "result" / "pairs.toml"
 _NOTEBOOK_RUNS = ("cpu-tiny", "cpu-tiny-long")
 TRIALS = {"survive": SURVIVE, "stress": STRESS}
 CARD_SIZES_GIB = (8, 12, 16, 24, 80)
@@ -42,6 +45,7 @@ def main() -> None:
     for name in DOCUMENTS:
         (REPOSITORY / name).write_text(documented(name), encoding="utf-8")
     NOTEBOOK_TABLE.write_text(notebook_table(), encoding="utf-8")
+    PAIRS_TABLE.write_text(pairs_table(), encoding="utf-8")
 
 
 def documented(name: str) -> str:
@@ -85,6 +89,24 @@ def notebook_table() -> str:
             ttft = row.ttft
             lines.append(f'"{row.arm}.{row.step}" = [{ttft.median_s!r}, {ttft.min_s!r}, {ttft.max_s!r}]')
     return "\n".join(lines) + "\n"
+
+
+def pairs_table() -> str:
+    """kvtiers/result/pairs.toml as it should be."""
+    lines = ["# Written by python -m lab.report.documents out of lab/results/reference/pairs.json, a run of lab pairs."]
+    for run in read_pairs((RESULTS / "reference" / "pairs.json").read_text(encoding="utf-8")).runs:
+        facts = asdict(run)
+        times, faults = facts.pop("ttft_s"), facts.pop("faults")
+        lines += ["", "[[run]]", *(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in facts.items())]
+        lines.append(_inline("ttft_s", times))
+        lines += ["[run.faults]", *(_inline(name, found) for name, found in faults.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _inline(name: str, values: Mapping[str, object]) -> str:
+    """A table on one line; TOML has no null, so what is None is left out."""
+    told = ", ".join(f"{key} = {json.dumps(value)}" for key, value in values.items() if value is not None)
+    return f"{name} = {{ {told} }}" if told else f"{name} = {{}}"
 
 
 def _read(name: str) -> Result:

@@ -1,6 +1,7 @@
 """Clients that go away: before the first token, in the middle, or because they would wait no longer."""
 
 import itertools
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
 
@@ -25,9 +26,18 @@ class Patience(Enum):
 
 
 def aborts(stage: Stage, case: Case) -> Again:
-    """Many such clients among normal ones; then the engine must be idle, and the document be found as before."""
-    kinds = itertools.cycle(Patience)
-    prompts = [(stage.new_document("aborted", _TOKENS), next(kinds)) for _ in range(REQUESTS)]
+    """Many such clients among normal ones."""
+    return _among(stage, case, list(itertools.islice(itertools.cycle(Patience), REQUESTS)))
+
+
+def client_gone(stage: Stage, case: Case) -> Again:
+    """One, whose answer had begun."""
+    return _among(stage, case, [Patience.IN_THE_MIDDLE])
+
+
+def _among(stage: Stage, case: Case, patiences: Sequence[Patience]) -> Again:
+    """When all have asked, the engine must be idle, and the document be found as before."""
+    prompts = [(stage.new_document("aborted", _TOKENS), patience) for patience in patiences]
     with ThreadPoolExecutor(_AT_ONCE) as clients:
         answered = list(clients.map(lambda wanted: _ask(stage.first, *wanted), prompts))
     stage.wait(lambda: _idle(stage.first), "requests that nobody waits for still run")

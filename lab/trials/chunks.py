@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from lab.errors import LabError
 from lab.trials.case import Case
 from lab.trials.stage import Stage
 
@@ -16,8 +17,10 @@ def in_order(stage: Stage, case: Case) -> list[Path]:
     for end in range(chunk, len(case.prompt), chunk):
         stage.first.ask(case.prompt[: end + 1])
         stage.settle()
-        (new,) = stage.files() - known
-        found.append(new)
-        known.add(new)
+        new = stage.files() - known
+        if len(new) != 1:
+            raise LabError(f"a chunk of {chunk} tokens was stored in {len(new)} files, where one was expected")
+        found += new
+        known |= new
     stage.only_files_are_left()
     return found

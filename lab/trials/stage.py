@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kvtiers.result.steps import Arm
 from kvtiers.settings.mp import Drive, MPMode, Redis, compact, connector, vllm_arguments
+from lab.engines.install import engine_versions
 from lab.engines.launch import Connection, engine_launch, mp_mode, server_launch
 from lab.engines.models import preset_config
 from lab.errors import LabError
@@ -73,7 +74,7 @@ class Stage:
         for change in changes:
             launch = change(launch)
         (self.server,) = self._life.enter_context(running([launch], LOGS / "trials", self.wanted.start_timeout_s))
-        self.cache = CacheServer(self.server.url, None)
+        self.cache = CacheServer(self.server.url, None, engine_versions(self.wanted.preset.engine).lmcache)
         self._life.callback(self.cache.close)
         self.server_is_up = True
 
@@ -127,8 +128,8 @@ class Stage:
         return next(self._numbers)
 
     def cache_totals(self) -> Mapping[str, float]:
-        """The server's counters; none while it is gone."""
-        return self.cache.totals() if self.server_is_up else {}
+        """The server's counters; none while it is gone, or of a version that does not tell its tiers apart."""
+        return self.cache.totals() if self.server_is_up and self.cache.counts_tiers else {}
 
     def settle(self) -> None:
         """Wait until all that was stored lies on the drive too."""
@@ -152,6 +153,8 @@ class Stage:
         Raises:
             LabError: it never does.
         """
+        if self.server_is_up and not self.cache.counts_tiers:
+            return
         self.wait(
             lambda: not self.server_is_up or self.cache_totals().get(LOOKUPS, 0.0) > before.get(LOOKUPS, 0.0),
             "LMCache's server never counted the lookup of what the engine loaded",

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from kvtiers.result.survival import Reply, Scenario
 from lab.trials import redis, warm_up
+from lab.trials.aborts import client_gone
 from lab.trials.case import Again, Case, Scenarios, Trial, asked
 from lab.trials.chunks import in_order
 from lab.trials.engine import Engine, Prompt
@@ -92,6 +93,7 @@ SURVIVE: Scenarios = {
     Scenario.FIRST_TOKEN_CHANGED: Trial(_changed(lambda prompt: 0)),
     Scenario.MIDDLE_TOKEN_CHANGED: Trial(_changed(lambda prompt: len(prompt) // 2)),
     Scenario.LAST_TOKEN_CHANGED: Trial(_changed(lambda prompt: len(prompt) - 1)),
+    Scenario.CLIENT_GONE: Trial(client_gone),
     Scenario.CHUNK_LOST: Trial(_chunk_lost),
     Scenario.CHUNK_CUT_SHORT: Trial(_chunk_cut_short),
     Scenario.CHUNKS_SWAPPED: Trial(_chunks_swapped),

@@ -16,7 +16,8 @@ def nothing(stage: Stage, case: Case) -> Again:
 
 
 def replayed(stage: Stage, case: Case) -> Again:
-    """Each prefix is asked for once. This one first: the others push it out of the engine, so it is found in RAM."""
+    """Each prefix is asked for once, this one first: the others push it out of the engine. What a request loads from L2
+    need not stay in L1, so either may answer."""
     others = [stage.new_document("another prefix", _other_tokens(stage)) for _ in range(FLOODS)]
     for prompt in others:
         stage.first.ask(prompt)

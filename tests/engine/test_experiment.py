@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from kvtiers.result.pairs import Verdict, read_pairs
 from kvtiers.result.schema import Mode, Program, Result, read_result
 from kvtiers.result.steps import Arm, Step
 from kvtiers.result.survival import Scenario, read_survival
@@ -23,6 +24,8 @@ from lab.engines.presets import PRESETS
 from lab.engines.process import Process
 from lab.knobs import Knobs
 from lab.launches import DEFAULT_CACHE_ROOT, Directories, LocalRun, launches, pool_of, running
+from lab.pairs.layers import LAYERS
+from lab.pairs.prove import FAULTS
 from lab.paths import LOGS, REPOSITORY, engine_python
 from lab.run_directory import run_directory
 
@@ -44,6 +47,7 @@ SURVIVE_HERE = {
     Scenario.PREFIXES_PREFETCHED,
     Scenario.REDIS_SECOND_ENGINE,
 }
+PAIR = ("0.32.0", "0.5.5")  # the engine's own vLLM: what differs is 17 MB to download
 ENGINE, SERVER = b"vllm.entrypoints.openai.api_server", b"--l1-size-gb"
 
 
@@ -348,4 +352,21 @@ def test_what_survives_and_what_breaks_is_as_lab_survive_expects(tmp_path: Path)
     survival = read_survival(output.read_text())
     assert [outcome.scenario for outcome in survival.outcomes if not outcome.met] == []
     assert {outcome.scenario for outcome in survival.outcomes} == SURVIVE_HERE - set(survival.not_tried)
+    assert_nothing_left()
+
+
+def test_another_release_is_proven_in_both_modes_and_its_layer_is_gone_afterwards(tmp_path: Path) -> None:
+    output = tmp_path / "pairs.json"
+    command = [sys.executable, "-m", "lab", "pairs", ":".join(PAIR), "--cache-dir", str(CHUNKS)]
+    done = subprocess.run(
+        [*command, "--output", str(output)], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    beside, inside = read_pairs(output.read_text()).runs
+    assert (beside.key, inside.key) == ((*PAIR, LMCacheMode.MP), (*PAIR, LMCacheMode.IN_PROCESS))
+    assert [(run.verdict, run.cause) for run in (beside, inside)] == [(Verdict.WORKS, "")] * 2
+    assert set(beside.ttft_s) == {Step.COLD, Step.GPU_HIT, Step.CPU_HIT, Step.SSD_REUSE, Step.SSD_AFTER_RESTART}
+    assert set(inside.ttft_s) == {Step.COLD, Step.GPU_HIT, Step.SSD_REUSE}
+    assert set(beside.faults) == set(FAULTS)
+    assert not list(LAYERS.glob("lmcache-*"))
     assert_nothing_left()

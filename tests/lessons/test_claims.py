@@ -14,7 +14,8 @@ from kvtiers.ledger.costs import ASSUMED_PREFILL_TOKENS_PER_S
 from kvtiers.ledger.tiers import DEFAULT_BANDWIDTH_GB_PER_S, Tier
 from kvtiers.ledger.worth import REPORTED_MISS_PRICES
 from kvtiers.model.public import public_models
-from kvtiers.settings.version_pairs import LMCacheMode, known_pair
+from kvtiers.settings.known_pairs import known_pair
+from kvtiers.settings.version_pairs import LMCacheMode
 from tests.lessons.prose import CLAIM, LESSONS, PROJECT
 
 REFERENCE = PROJECT / "lab" / "results" / "reference"

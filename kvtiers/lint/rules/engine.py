@@ -8,7 +8,8 @@ from kvtiers.lint.findings import Finding, at, said
 from kvtiers.lint.given import Given, Invocation, Unseen, Value
 from kvtiers.lint.setup import Setup
 from kvtiers.settings import known
-from kvtiers.settings.version_pairs import LMCacheMode, known_pair
+from kvtiers.settings.known_pairs import known_pair
+from kvtiers.settings.version_pairs import LMCacheMode
 
 _MODES = {"LMCacheConnectorV1": LMCacheMode.IN_PROCESS, "LMCacheMPConnector": LMCacheMode.MP}
 _PINNED = ("vllm", "lmcache")

@@ -1,7 +1,7 @@
 """Rules about LMCache's MP mode: its server beside the engines. Source: LMCache 0.5.6, lmcache/v1/multiprocess."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kvtiers.json_text import read_json
@@ -9,6 +9,7 @@ from kvtiers.lint.findings import Finding, at
 from kvtiers.lint.given import Given, Invocation, Value
 from kvtiers.lint.setup import Setup
 from kvtiers.settings import known
+from kvtiers.settings.since import Name
 
 _RECURRENT = re.compile(
     r"Qwen3[.-](?:Next|5|6)|Nemotron-?H|Jamba|Falcon-?H1|Granite-4|Bamba|Zamba|Mamba|Kimi-Linear", re.I
@@ -33,7 +34,7 @@ def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
     for setup in inside:
         yield from _never_talk(setup, given.lmcache_servers if not engines else [])
     for server in given.lmcache_servers:
-        yield from _arguments(server)
+        yield from _arguments(server, {**given.versions, **server.versions})
         yield from _l2(server)
     shared: dict[str, list[Setup]] = {}
     users: dict[str, tuple[Invocation, list[Setup]]] = {}
@@ -67,9 +68,11 @@ def _never_talk(setup: Setup, servers: Sequence[Invocation]) -> Iterator[Finding
         yield at("mp_keys_unread", place, names=", ".join(unread))
 
 
-def _arguments(server: Invocation) -> Iterator[Finding]:
+def _arguments(server: Invocation, versions: Mapping[str, Value]) -> Iterator[Finding]:
     for name, option in server.options.items():
-        if name not in known.server_options() and name != "model":
+        # of an older release, which is seen, another rule tells
+        older = "lmcache" in versions and Name("lmcache", "server_options", name).until
+        if name not in known.server_options() and name != "model" and not older:
             near = known.nearest(name, known.server_options())
             nearest = f"--{near}" if near else "-"
             # another version may have it

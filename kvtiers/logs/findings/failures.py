@@ -10,7 +10,8 @@ from kvtiers.logs.scan import OTHERS
 from kvtiers.logs.starts import Start
 from kvtiers.logs.state import Log
 from kvtiers.logs.warnings import PROBLEMS
-from kvtiers.settings.version_pairs import LMCacheMode, known_pair
+from kvtiers.settings.known_pairs import known_pair
+from kvtiers.settings.version_pairs import LMCacheMode
 
 # Most telling first. Of what follows from another the other is said: see _OUTRANKED.
 _AT_START = (

@@ -11,7 +11,8 @@ from course.errors import CourseError
 from course.lessons.claims import Claim, load_claims
 from course.lessons.data import load_yaml
 from course.lessons.pages import LANGUAGES, Lesson, Pages, load_lessons, load_strings
-from course.lessons.tables import tables, version_pairs
+from course.lessons.pairs import version_pairs
+from course.lessons.tables import tables
 from course.lessons.text import Text, scrolling
 from course.notebooks.saved import Saved
 from course.notebooks.share import first_chart
@@ -62,7 +63,7 @@ def load_reading(project: Path, site: Path) -> Reading:
     }
     return Reading(
         claims,
-        {language: scrolling(version_pairs(words, language)) for language, words in load_strings(site).items()},
+        {language: version_pairs(words, language) for language, words in load_strings(site).items()},
         texts,
         load_lessons(folder, texts),
         _entries(folder / "glossary.yaml", texts),

@@ -1,4 +1,4 @@
-"""The tables that kvtiers fills: sizes by four ways of counting, the lab's measured steps, version pairs."""
+"""The tables that kvtiers fills: sizes by four ways of counting, the lab's measured steps."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -6,14 +6,12 @@ from pathlib import Path
 
 from markupsafe import escape
 
-from course.lessons.sources import linked
 from kvtiers.deployment.alarms import alarms
 from kvtiers.model.naive import compare
 from kvtiers.model.public import public_models
 from kvtiers.result.compare import WIRINGS, side_by_side, spread_text
 from kvtiers.result.schema import Result, read_result
 from kvtiers.result.survival import read_survival, table
-from kvtiers.settings.version_pairs import known_pairs
 from kvtiers.units import format_bytes, format_seconds
 from kvtiers.words import text
 
@@ -43,7 +41,7 @@ def _comparison(words: Mapping[str, str]) -> str:
         row = compare(models[name], COMPARED_TOKENS)
         sizes = (row.hidden_size_bytes, row.kv_heads_bytes, row.kept_bytes, row.reserved_bytes)
         rows.append([name, *map(format_bytes, sizes)])
-    return _table(heads, rows)
+    return table_of(heads, rows)
 
 
 def _read(results: Path, name: str) -> Result:
@@ -52,17 +50,17 @@ def _read(results: Path, name: str) -> Result:
 
 def _wirings(results: Path, language: str) -> str:
     heads, *rows = side_by_side([_read(results, name) for name in WIRINGS], language)
-    return _table(heads, rows)
+    return table_of(heads, rows)
 
 
 def _trials(results: Path, name: str, language: str) -> str:
     heads, *rows = table(read_survival((results / f"{name}.json").read_text(encoding="utf-8")), language)
-    return _table(heads, rows)
+    return table_of(heads, rows)
 
 
 def _alarms(words: Mapping[str, str], language: str) -> str:
     heads = [words[f"alarms_{name}"] for name in ("alarm", "what", "next")]
-    return _table(heads, [[alarm.id, alarm.what[language], alarm.next[language]] for alarm in alarms()])
+    return table_of(heads, [[alarm.id, alarm.what[language], alarm.next[language]] for alarm in alarms()])
 
 
 def _steps(result: Result, words: Mapping[str, str], language: str) -> str:
@@ -72,36 +70,11 @@ def _steps(result: Result, words: Mapping[str, str], language: str) -> str:
         median = format_seconds(row.ttft.median_s)
         step, arm = (text(key, language, {}) for key in (f"step.{row.step}", f"arm.{row.arm}"))
         rows.append([step, arm, median, spread_text(row.ttft), str(row.samples)])
-    return _table(heads, rows)
+    return table_of(heads, rows)
 
 
-def version_pairs(words: Mapping[str, str], language: str) -> str:
-    """Every pair on record, and what happened."""
-    names = ("wiring", "platform", "outcome", "what", "source", "date")
-    heads = ["vLLM", "LMCache", *(words[f"pairs_{name}"] for name in names)]
-    rows = [
-        [
-            _versions(pair.vllm_from, pair.vllm_to),
-            _versions(pair.lmcache_from, pair.lmcache_to),
-            words[f"pairs_{pair.mode}"],
-            f"{pair.platform} ({pair.engine})",
-            words["pairs_works" if pair.works else "pairs_fails"],
-            pair.what[language],
-            linked(pair.source[language]),
-            pair.date,
-        ]
-        for pair in known_pairs()
-    ]
-    return _table(heads, rows)
-
-
-def _versions(first: str, last: str) -> str:
-    if first and last:
-        return first if first == last else f"{first} – {last}"
-    return f"≥ {first}" if first else f"≤ {last}"
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table_of(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in HTML."""
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in heads)
     body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

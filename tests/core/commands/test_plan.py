@@ -150,7 +150,8 @@ def notes(wiring: Wiring | None, vllm: str, lmcache: str, host: Hardware = HOST)
 def test_versions_are_looked_up_for_the_wiring_and_platform() -> None:
     on_cpu = Hardware(10, 64, platform=Platform.CPU)
     assert "pair_works" in notes(None, "0.32.0", "0.5.6", on_cpu)
-    assert "pair_unknown" in notes(None, "0.32.0", "0.5.6")
+    assert "pair_elsewhere" in notes(None, "0.32.0", "0.5.6")
+    assert "pair_unknown" in notes(None, "0.99.0", "0.5.6")
     assert notes(Wiring.IN_PROCESS_DISK, "0.32.0", "0.5.6") == ["pair_fails"]
     assert notes(Wiring.IN_PROCESS_DISK, "0.32.0", "") == ["pair_fails"]
     assert "pair_unknown" in notes(Wiring.IN_PROCESS_DISK, "0.25.1", "0.5.1")
@@ -187,6 +188,14 @@ def test_what_nobody_tried_is_said_of_a_wiring_and_a_platform(capsys: pytest.Cap
     tried_elsewhere = ["--kv-bytes-per-token", "131072", "--vllm", "0.32.0", "--lmcache", "0.5.6"]
     assert main([*ARGUMENTS, *tried_elsewhere]) == 0
     assert "has tried vLLM 0.32.0 with LMCache 0.5.6, wired mp, on CUDA" in capsys.readouterr().out
+
+
+def test_for_a_release_that_lacks_what_is_written_there_are_no_settings(capsys: pytest.CaptureFixture[str]) -> None:
+    old = ["--kv-bytes-per-token", "131072", "--vllm", "0.32.0", "--lmcache", "0.4.6", "--platform", "cpu"]
+    assert main([*ARGUMENTS, *old]) == 1
+    said = capsys.readouterr().out
+    assert "--shm-name (0.4.7)" in said
+    assert "lmcache server" not in said
 
 
 @pytest.mark.parametrize(

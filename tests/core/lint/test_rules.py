@@ -226,6 +226,12 @@ CASES: dict[str, list[tuple[str, Facts | None, int]]] = {
             2,
         ),
     ],
+    "came_later": [
+        (f"pip install lmcache==0.4.6\n{MP} --shm-name kv", None, 2),
+        ("pip install lmcache==0.5.3\n" + MP_WITH.format('"lmcache.mp.lazy_offload": true'), None, 2),
+    ],
+    "gone_since": [(f"pip install lmcache==0.5.6\n{MP} --transfer-mode auto", None, 2)],
+    "release_assumed": [(f"{MP} --shm-name kv", None, 1)],
     "unknown_mp_key": [
         (MP_WITH.format('"lmcache.mp.hots": "tcp://a"'), None, 1),
         (MP_WITH.format('"lmcache.mp.mq_timeouts": 30'), None, 1),

@@ -1,6 +1,7 @@
 import pytest
 
-from kvtiers.settings.version_pairs import LMCacheMode, known_pair, known_pairs
+from kvtiers.settings.known_pairs import known_pair, known_pairs
+from kvtiers.settings.version_pairs import LMCacheMode
 
 MP, IN_PROCESS = LMCacheMode.MP, LMCacheMode.IN_PROCESS
 

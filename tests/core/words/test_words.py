@@ -75,9 +75,9 @@ del kvtiers.tables.files, importlib.resources.files
 for found in pkgutil.walk_packages(kvtiers.__path__, "kvtiers."):
     importlib.import_module(found.name)
 from kvtiers.model.public import public_models
-from kvtiers.settings import known, version_pairs
+from kvtiers.settings import known, known_pairs
 from kvtiers.words import LANGUAGES, all_texts
-assert public_models() and version_pairs.known_pairs() and known.kinds() and all(map(all_texts, LANGUAGES))
+assert public_models() and known_pairs.known_pairs() and known.kinds() and all(map(all_texts, LANGUAGES))
 """
 
 

@@ -6,7 +6,7 @@ from kvtiers.result.reference import reference_run
 from kvtiers.result.schema import read_result
 from kvtiers.result.steps import Step
 from lab.paths import REPOSITORY, RESULTS
-from lab.report.documents import DOCUMENTS, NOTEBOOK_TABLE, documented, notebook_table
+from lab.report.documents import DOCUMENTS, NOTEBOOK_TABLE, PAIRS_TABLE, documented, notebook_table, pairs_table
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -18,6 +18,10 @@ def test_every_figure_of_a_run_is_the_result_files(name: str) -> None:
 
 def test_what_notebooks_read_is_the_result_files() -> None:
     assert NOTEBOOK_TABLE.read_text(encoding="utf-8") == notebook_table(), "run python -m lab.report.documents"
+
+
+def test_the_table_of_pairs_is_the_result_files() -> None:
+    assert PAIRS_TABLE.read_text(encoding="utf-8") == pairs_table(), "run python -m lab.report.documents"
 
 
 def test_a_notebook_finds_every_step_of_the_run() -> None:
