@@ -13,7 +13,7 @@ from course.lessons.data import load_yaml
 from course.lessons.pages import LANGUAGES, Lesson, Pages, load_lessons, load_strings
 from course.lessons.pairs import version_pairs
 from course.lessons.tables import tables
-from course.lessons.text import Text, scrolling
+from course.lessons.text import Text
 from course.notebooks.saved import Saved
 from course.notebooks.share import first_chart
 
