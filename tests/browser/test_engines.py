@@ -74,7 +74,8 @@ def open_live(window: Window, address: str) -> None:
 
 def be_at(window: Window, address: str) -> None:
     """Have that lesson live, as it was left where it is: each test looks at a part of its own."""
-    here = window.evaluate("return [location.origin + location.pathname, document.getElementById('notebook')?.dataset.state];")
+    where = "location.origin + location.pathname"
+    here = window.evaluate(f"return [{where}, document.getElementById('notebook')?.dataset.state];")
     if here != [address, "live"]:
         open_live(window, address)
 
