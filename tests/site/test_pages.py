@@ -63,6 +63,15 @@ def test_every_page_names_its_own_address_and_its_other_language(site: Path) -> 
             assert (site / url.removeprefix(f"{ADDRESS}/") / "index.html").is_file()
 
 
+def test_no_page_shows_what_python_calls_an_object(site: Path) -> None:
+    """In a template a word's name may be one of a dictionary's own methods."""
+    shown = {
+        path: re.search(r"object at 0x|built-in", path.read_text(encoding="utf-8")) for path in site.rglob("*.html")
+    }
+    assert [path for path, found in shown.items() if found] == []
+    assert shown
+
+
 def test_every_page_has_a_preview_with_a_picture_that_is_there(site: Path) -> None:
     for path in pages_of(site):
         preview = dict(re.findall(r'<meta property="og:([a-z:_]+)" content="([^"]*)"', path.read_text()))
