@@ -96,6 +96,7 @@ class Log:
         """A lookup. Seen again, the request was polled or preempted: the last lookup is what was done."""
         before = self._pending.pop(request.id, None)
         if before is None:
+            self.start.stopping = False  # a server that stops takes no new request: this is another life
             self._compare_with_stored(request)
             self.tokens["asked"] += request.total
         else:

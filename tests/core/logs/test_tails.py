@@ -111,3 +111,11 @@ def test_a_collector_that_marks_all_of_stderr_as_errors_is_not_believed() -> Non
         assert not any("Loading" in name for name in read_log_text(text).warnings)
     boom = json.dumps({"severity": "ERROR", "textPayload": "(EngineCore pid=3) ERROR 11-30 [core.py:1] boom"})
     assert diagnose("\n".join([*lines[:200], boom, *lines[200:]])).exit_status == 1
+
+
+def test_a_request_behind_a_stop_is_another_lifes_and_so_is_what_fails_then() -> None:
+    """Where the other life's start is lost."""
+    again = [lookup("c", hit=1280, load=1280), retrieved("c")]
+    dead = "(APIServer pid=2) ERROR 11-29 11:40:54 [async_llm.py:906] AsyncLLM output_handler failed."
+    assert diagnose("\n".join([WORKED, *STOP, dead])).exit_status == 0
+    assert diagnose("\n".join([WORKED, *STOP, *again, dead])).exit_status == 1
