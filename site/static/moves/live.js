@@ -38,15 +38,17 @@ export class Live {
   async follow(moved) {
     for (;;) {
       const sent = new Set();
+      const madeAnew = new Set();
       for (const control of this.#controls.values()) {
         const value = this.#wanted(control, moved);
         const own = control.name.split(".")[0];
-        if (value === this.#has(control) || sent.has(own)) continue;
+        if (value === this.#has(control) || sent.has(own) || madeAnew.has(control.name)) continue;
         const element = this.#find(control);
         if (!element) continue;
         this.#note(control, value);
         await this.#send(control, element, value);
         sent.add(own);
+        for (const other of control.resets ?? []) madeAnew.add(other);
       }
       if (!sent.size) return;
       await this.#page.settled(sent);
