@@ -10,6 +10,7 @@ from tests.browser.conftest import LANGUAGES, LIVE_MS, Visit
 from tests.browser.looks import RECORD, issues, refused
 
 LABEL = "aria-label"
+ASKED_MS = 50
 FOCUSED = """() => {
   let e = document.activeElement;
   const page = e.contentDocument;
@@ -35,18 +36,20 @@ def charts(visit: Visit) -> Locator:
 
 
 @contextmanager
-def without_image(visit: Visit) -> Iterator[Callable[[], None]]:
-    """Python waits for its memory image until the function is called."""
+def without_core(visit: Visit) -> Iterator[Callable[[], None]]:
+    """Python waits for its core until the function is called."""
     waiting: list[Route] = []
 
     def hold(route: Route) -> None:
         waiting.append(route)
 
-    visit.page.context.route("**/memory-0.bin", hold)
+    visit.page.context.route("**/core.bin", hold)
 
     def release() -> None:
-        while not waiting:
-            visit.page.wait_for_timeout(50)  # the route's handler runs meanwhile
+        for _ in range(LIVE_MS // ASKED_MS):
+            if waiting:
+                break
+            visit.page.wait_for_timeout(ASKED_MS)  # the route's handler runs meanwhile
         waiting.pop().continue_()
 
     yield release
@@ -199,7 +202,7 @@ def test_without_scripts_it_is_the_locked_default(browser: Browser, address: str
 
 
 def test_python_takes_the_moves_over_with_the_focus_and_goes_on(visit: Visit) -> None:
-    with without_image(visit) as release:
+    with without_core(visit) as release:
         visit.open("en/02-kv-size/?kv_type=fp8")
         visit.page.locator("#saved:not([inert])").wait_for()
         control(visit, "layers").focus()
@@ -225,7 +228,7 @@ def test_python_takes_the_moves_over_with_the_focus_and_goes_on(visit: Visit) ->
 
 
 def test_python_takes_over_what_was_typed(visit: Visit) -> None:
-    with without_image(visit) as release:
+    with without_core(visit) as release:
         visit.open("en/05-wire-it/?wiring=mp_redis")
         visit.page.locator("#saved:not([inert])").wait_for()
         control(visit, "model").fill("my/model")
