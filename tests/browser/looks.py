@@ -9,6 +9,7 @@ from playwright.sync_api import Frame, Page
 
 Scheme = Literal["light", "dark"]
 SCHEMES: tuple[Scheme, Scheme] = ("light", "dark")
+STILL = 0.001  # of the screen, times how far it moves: nobody sees it
 SERIOUS = ("serious", "critical")
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 ENGLISH = re.compile(r"[A-Za-z][a-z']+(?: [A-Za-z][a-z']*){2,}")

@@ -20,6 +20,7 @@ from tests.browser.looks import (
     SAID,
     SAVED_TEXTS,
     SCHEMES,
+    STILL,
     TOO_NARROW,
     TOO_WIDE,
     english,
@@ -31,7 +32,6 @@ from tests.browser.moves.states import assert_live_shows, saved_states
 from tests.browser.test_print import assert_prints
 
 STILL_PX = 2
-STILL = 0.001  # of the screen, times how far: nobody sees it
 SLOW = 6  # times slower than here: a notebook then takes longer to draw than a browser waits for it
 # Goes into a page before anything else: no way to ask whether the browser is idle, which Safari has none of, and what
 # stands in the live notebook, and what stood in the saved view, at the moment when the one takes the other's place.

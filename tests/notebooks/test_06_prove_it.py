@@ -79,9 +79,14 @@ def test_of_copies_that_were_only_queued_no_time_is_shown_as_theirs(run: Runner,
 
 def test_says_in_chinese_why_a_run_proves_nothing(run: Runner) -> None:
     good = builders.result()
-    cold, *samples = good.samples
-    damaged = replace(cold, step=Step.SSD_REUSE, evidence=replace(cold.evidence, token_ids=(9, 9)))
-    problems = (*contradicted([damaged]), *wrong_answers([damaged, *samples], ()))
+    cold = next(sample for sample in good.samples if sample.step is Step.COLD)
+    damaged = [
+        replace(sample, evidence=replace(sample.evidence, token_ids=(9, 9)))
+        if sample.step is Step.SSD_REUSE
+        else sample
+        for sample in good.samples
+    ]
+    problems = (*contradicted([replace(cold, step=Step.SSD_REUSE)]), *wrong_answers(damaged, ()))
     shown = run("06_prove_it", "zh-TW", dropped=dump(replace(good, valid=False, problems=problems)).encode()).shown
     assert "經由連接器回來" in shown
     assert "其中一份壞了" in shown

@@ -109,7 +109,7 @@ def _replacement(kind: str, data: dict[str, object], name: str) -> tuple[str, st
             named = f' data-control="{name}"' if name else ""
             opening = f'<label class="upload"{named}>{_plain(data.get("label"))}<input type="file" disabled></label>'
         case "code-editor":
-            opening = f'<pre class="editor"><code>{_plain(data.get("initial-value"))}</code></pre>'
+            opening = f'<pre class="editor" tabindex="0"><code>{_plain(data.get("initial-value"))}</code></pre>'
         case "stat":
             parts = "".join(f"<span>{_plain(data.get(part))}</span>" for part in ("label", "value", "caption"))
             opening = f'<div class="stat">{parts}</div>'
