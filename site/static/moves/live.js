@@ -38,7 +38,7 @@ export class Live {
   async follow(moved) {
     for (;;) {
       const sent = new Set();
-      const madeAnew = new Set();
+      const madeAnew = new Map(); // and what each is now
       for (const control of this.#controls.values()) {
         const value = this.#wanted(control, moved);
         const own = control.name.split(".")[0];
@@ -48,10 +48,21 @@ export class Live {
         this.#note(control, value);
         await this.#send(control, element, value);
         sent.add(own);
-        for (const other of control.resets ?? []) madeAnew.add(other);
+        for (const other of control.resets ?? []) madeAnew.set(other, this.#mark(other));
       }
       if (!sent.size) return;
       await this.#page.settled(sent);
+      await this.#drawnAnew(madeAnew);
+    }
+  }
+
+  #mark = (name) => this.#find(this.#controls.get(name))?.parentElement.getAttribute("random-id");
+
+  // The kernel has made these anew; the page may still hold the ones before, whose choices can be called otherwise.
+  async #drawnAnew(marks) {
+    for (let tries = 0; tries < 100; tries += 1) {
+      if ([...marks].every(([name, mark]) => mark === undefined || this.#mark(name) !== mark)) return;
+      await new Promise((done) => setTimeout(done, 20));
     }
   }
 
