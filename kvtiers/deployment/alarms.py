@@ -5,13 +5,13 @@ python -m kvtiers.deployment.alarms DIRECTORY
 
 import re
 import sys
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 from kvtiers.deployment.services import API_PORT, LOOPBACK, Role
 from kvtiers.deployment.yaml_text import to_yaml
 from kvtiers.settings.mp import MPMode
+from kvtiers.tables import read_table
 
 _RULES = "alarms.yaml"
 _SCRAPED_EVERY = "15s"
@@ -35,8 +35,8 @@ class Alarm:
 
 def alarms() -> list[Alarm]:
     """All of them."""
-    told = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["alarm"]
-    return [Alarm(holds_for=one.pop("for"), **one) for one in told]
+    entries = read_table("deployment/alarms.toml")["alarm"]
+    return [Alarm(**{"holds_for" if name == "for" else name: value for name, value in one.items()}) for one in entries]
 
 
 def files() -> dict[str, str]:

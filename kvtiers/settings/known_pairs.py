@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from kvtiers.result.pairs import ENGINE, PairRun, Verdict, measured_pairs
+from kvtiers.result.pairs import ENGINE, PairRun, PairVerdict, measured_pairs
 from kvtiers.result.steps import Step
 from kvtiers.settings.version_pairs import LMCacheMode, Pair, reported_pairs
 from kvtiers.units import format_seconds
@@ -29,8 +29,7 @@ def measured_text(run: PairRun, language: str) -> str:
     """What came of it, in a phrase: the times where it works, the first cause where not."""
     names = [(step, run.ttft_s[step]) for step in Step if step in run.ttft_s]
     times = ", ".join(f"{text(f'step.{step}', language, {})} {format_seconds(seconds)}" for step, seconds in names)
-    said = text(f"pairs.what.{run.verdict}", language, {"times": times, "cause": run.cause})
-    return said
+    return text(f"pairs.what.{run.verdict}", language, {"times": times, "cause": run.cause})
 
 
 def _pair(run: PairRun) -> Pair:
@@ -42,7 +41,7 @@ def _pair(run: PairRun) -> Pair:
         vllm_to=run.vllm,
         lmcache_from=run.lmcache,
         lmcache_to=run.lmcache,
-        works=run.verdict is Verdict.WORKS,
+        works=run.verdict is PairVerdict.WORKS,
         what={language: measured_text(run, language) for language in LANGUAGES},
         source={language: text("pairs.source", language, {}) for language in LANGUAGES},
         date=run.date,

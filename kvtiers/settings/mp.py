@@ -88,6 +88,12 @@ class MPMode:
     mq_timeout_s: float = 30.0
     heartbeat_s: float = 5.0
 
+    @property
+    def noticed_s(self) -> float:
+        """Until every engine has noticed that the server is gone: up to one heartbeat to the next, which then waits for
+        one. An engine that noticed nothing does not tell a new server where its KV lies."""
+        return 2.2 * self.heartbeat_s
+
 
 def server_command(mode: MPMode) -> list[str]:
     """The server's program and arguments. Its HTTP port is for whoever runs it: no one is asked for a password there.

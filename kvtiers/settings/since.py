@@ -55,6 +55,12 @@ class Name:
         return str(_table()[self.package].get(what, {}).get(self.kind, {}).get(self.name, ""))
 
 
+def of_connector(key: str) -> Name:
+    """The name that this key of ``kv_connector_extra_config`` is: LMCache's in MP mode, else vLLM's own tiering's."""
+    own = key.removeprefix("lmcache.mp.")
+    return Name("lmcache", "mp_keys", own) if own != key else Name("vllm", "offloading_keys", key)
+
+
 def releases(package: str) -> list[str]:
     """Those that were read, oldest first."""
     return list(_table()[package]["releases"])

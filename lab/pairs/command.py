@@ -23,7 +23,7 @@ from lab.engines.models import bring
 from lab.engines.presets import PRESETS
 from lab.errors import LabError
 from lab.launches import DEFAULT_CACHE_ROOT, DEFAULT_START_TIMEOUT_S
-from lab.pairs.grid import Pair, grid, named
+from lab.pairs.grid import VersionPair, grid, named
 from lab.pairs.layers import LAYERS, LMCACHE, VLLM, drop
 from lab.pairs.prove import installed, not_tried, prove
 from lab.paths import RESULTS, engine_environment
@@ -77,11 +77,14 @@ def pairs(
 
 
 def _runs(
-    left: Sequence[tuple[Pair, LMCacheMode]], base: Path, cache_root: Path, start_timeout_s: float
+    left: Sequence[tuple[VersionPair, LMCacheMode]], base: Path, cache_root: Path, start_timeout_s: float
 ) -> Iterator[PairRun]:
     """One after the other; a layer that none of the rest needs goes, so that few lie on the drive at once."""
-    for pair in dict.fromkeys(each for each, _ in left):
-        modes = [mode for each, mode in left if each == pair]
+    modes_of: dict[VersionPair, list[LMCacheMode]] = {}
+    for pair, mode in left:
+        modes_of.setdefault(pair, []).append(mode)
+    wanted = list(modes_of)
+    for at, (pair, modes) in enumerate(modes_of.items()):
         with run_directory(_ENVIRONMENTS) as directory, ExitStack() as stack:
             try:
                 stack.enter_context(installed(pair, base, directory / "environment"))
@@ -91,7 +94,7 @@ def _runs(
             else:
                 for mode in modes:
                     yield prove(pair, mode, cache_root, start_timeout_s)
-        later = [each for each, _ in left[[each for each, _ in left].index(pair) + len(modes) :]]
+        later = wanted[at + 1 :]
         if pair.vllm not in {each.vllm for each in later}:
             drop(VLLM, pair.vllm)
         if pair.lmcache not in {each.lmcache for each in later}:

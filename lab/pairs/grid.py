@@ -15,7 +15,7 @@ _VERSION = re.compile(r"\d+(\.\w+)+")
 
 
 @dataclass(frozen=True)
-class Pair:
+class VersionPair:
     """Versions of vLLM and LMCache, as their packages spell them."""
 
     vllm: str
@@ -25,7 +25,7 @@ class Pair:
         return f"vLLM {self.vllm} + LMCache {self.lmcache}"
 
 
-def named(text: str) -> Pair:
+def named(text: str) -> VersionPair:
     """``0.31.0:0.5.5``.
 
     Raises:
@@ -34,10 +34,10 @@ def named(text: str) -> Pair:
     vllm, _, lmcache = text.partition(":")
     if not (_VERSION.fullmatch(vllm) and _VERSION.fullmatch(lmcache)):
         raise LabError(f"a pair is VLLM:LMCACHE, as in 0.31.0:0.5.5, got {text!r}")
-    return Pair(vllm, lmcache)
+    return VersionPair(vllm, lmcache)
 
 
-def grid(vllm: Sequence[str], lmcache: Sequence[str], base: Path) -> list[Pair]:
+def grid(vllm: Sequence[str], lmcache: Sequence[str], base: Path) -> list[VersionPair]:
     """All combinations of versions, each text one of them or a range such as ``0.28.0..`` and ``0.28.0..0.30.0``;
     newest first, pairs of one vLLM together.
 
@@ -46,7 +46,7 @@ def grid(vllm: Sequence[str], lmcache: Sequence[str], base: Path) -> list[Pair]:
     """
     wanted_vllm = _newest(_expand(vllm, partial(releases, VLLM, base)))
     wanted_lmcache = _newest(_expand(lmcache, partial(releases, LMCACHE, base)))
-    return [Pair(one, other) for one in wanted_vllm for other in wanted_lmcache]
+    return [VersionPair(one, other) for one in wanted_vllm for other in wanted_lmcache]
 
 
 def releases(package: str, base: Path) -> list[str]:

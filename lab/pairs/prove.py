@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kvtiers.result.pairs import PairRun, Verdict
+from kvtiers.result.pairs import PairRun, PairVerdict
 from kvtiers.result.schema import Result
 from kvtiers.result.survival import Reply, Scenario, Survival
 from kvtiers.settings.version_pairs import LMCacheMode
@@ -21,7 +21,7 @@ from lab.knobs import Knobs
 from lab.launches import LocalRun
 from lab.local_run import run_local
 from lab.machine import describe
-from lab.pairs.grid import Pair
+from lab.pairs.grid import VersionPair
 from lab.pairs.layers import LMCACHE, VLLM, layer_of, make_environment
 from lab.paths import ENGINE_VARIABLE, portable
 from lab.trials.run import run_trials
@@ -34,7 +34,7 @@ _EXCEPTION = re.compile(r"\b\w*(?:Error|Exception)\b|\berror:")
 
 
 @contextmanager
-def installed(pair: Pair, base: Path, directory: Path) -> Iterator[None]:
+def installed(pair: VersionPair, base: Path, directory: Path) -> Iterator[None]:
     """The pair is the engine until the end, in an environment made in ``directory``.
 
     Raises:
@@ -49,7 +49,7 @@ def installed(pair: Pair, base: Path, directory: Path) -> Iterator[None]:
         del os.environ[ENGINE_VARIABLE]
 
 
-def prove(pair: Pair, mode: LMCacheMode, cache_root: Path, start_timeout_s: float) -> PairRun:
+def prove(pair: VersionPair, mode: LMCacheMode, cache_root: Path, start_timeout_s: float) -> PairRun:
     """What the installed pair does, so wired. Only MP mode keeps anything across a restart, and has files to lose."""
     is_mp = mode is LMCacheMode.MP
     knobs = Knobs(repeats=1, control=False, restart=is_mp)
@@ -65,7 +65,7 @@ def prove(pair: Pair, mode: LMCacheMode, cache_root: Path, start_timeout_s: floa
     try:
         result = run_local(wanted)
     except (LabError, MachineError) as error:
-        verdict = Verdict.FAILS if tells_of_an_end(str(error)) else Verdict.NOT_TRIED
+        verdict = PairVerdict.FAILS if tells_of_an_end(str(error)) else PairVerdict.NOT_TRIED
         return replace(blank, verdict=verdict, cause=cause_of(str(error)))
     verdict, cause = judge(result)
     measured = replace(
@@ -73,25 +73,25 @@ def prove(pair: Pair, mode: LMCacheMode, cache_root: Path, start_timeout_s: floa
         tokens=result.settings.document_tokens[0],
         ttft_s={step.step.value: round(step.ttft.median_s, 4) for step in result.summary.steps},
     )
-    if not is_mp or verdict is not Verdict.WORKS:
+    if not is_mp or verdict is not PairVerdict.WORKS:
         return replace(measured, verdict=verdict, cause=cause)
     try:
         survival = run_trials(wanted, FAULTS)
     except (LabError, MachineError) as error:
-        return replace(measured, verdict=Verdict.UNPROVEN, cause=cause_of(str(error)))
+        return replace(measured, verdict=PairVerdict.UNPROVEN, cause=cause_of(str(error)))
     verdict, cause = judge_faults(survival)
     faults = {outcome.scenario.value: outcome.found for outcome in survival.outcomes}
     return replace(measured, verdict=verdict, cause=cause, faults=faults)
 
 
-def not_tried(pair: Pair, mode: LMCacheMode, cache_root: Path, cause: str = "") -> PairRun:
+def not_tried(pair: VersionPair, mode: LMCacheMode, cache_root: Path, cause: str = "") -> PairRun:
     """The record of a pair before anything is known of it, on this machine today."""
     host = describe(cache_root, None)
     return PairRun(
         vllm=pair.vllm,
         lmcache=pair.lmcache,
         mode=mode,
-        verdict=Verdict.NOT_TRIED,
+        verdict=PairVerdict.NOT_TRIED,
         cause=cause_of(cause),
         date=datetime.now(UTC).date().isoformat(),
         torch=engine_versions("cpu").torch,
@@ -103,33 +103,33 @@ def not_tried(pair: Pair, mode: LMCacheMode, cache_root: Path, cause: str = "") 
     )
 
 
-def judge(result: Result) -> tuple[Verdict, str]:
+def judge(result: Result) -> tuple[PairVerdict, str]:
     """The verdict on a run's steps, and its first cause."""
     if result.valid:
-        return Verdict.WORKS, ""
+        return PairVerdict.WORKS, ""
     if wrong := wrong_answers(result.samples, result.partings):
-        return Verdict.WRONG_ANSWERS, wrong[0]
+        return PairVerdict.WRONG_ANSWERS, wrong[0]
     reuses = [sample for sample in result.samples if sample.step.is_reuse]
     if reuses and not any(sample.evidence.counters.external_hits for sample in reuses):
-        return Verdict.NEVER_HITS, result.problems[0]
+        return PairVerdict.NEVER_HITS, result.problems[0]
     ended = next((problem for problem in result.problems if tells_of_an_end(problem)), None)
-    return (Verdict.FAILS, cause_of(ended)) if ended else (Verdict.UNPROVEN, cause_of(result.problems[0]))
+    return (PairVerdict.FAILS, cause_of(ended)) if ended else (PairVerdict.UNPROVEN, cause_of(result.problems[0]))
 
 
-def judge_faults(survival: Survival) -> tuple[Verdict, str]:
+def judge_faults(survival: Survival) -> tuple[PairVerdict, str]:
     """A client that leaves and a chunk that is lost must cost nothing but time. Swapped chunks are read by every
     version yet: they are told, not judged."""
     for outcome in survival.outcomes:
         if outcome.scenario is Scenario.CHUNKS_SWAPPED:
             continue
         if outcome.found.reply is Reply.WRONG:
-            return Verdict.WRONG_ANSWERS, f"{outcome.scenario}: the answer is another"
+            return PairVerdict.WRONG_ANSWERS, f"{outcome.scenario}: the answer is another"
         if outcome.found.reply is Reply.FAILED or not outcome.found.lives:
-            return Verdict.FAILS, f"{outcome.scenario}: the request or the engine fails"
+            return PairVerdict.FAILS, f"{outcome.scenario}: the request or the engine fails"
     ended = next((problem for problem in survival.problems if tells_of_an_end(problem)), None)
     if ended:
-        return Verdict.FAILS, cause_of(ended)
-    return (Verdict.UNPROVEN, cause_of(survival.problems[0])) if survival.problems else (Verdict.WORKS, "")
+        return PairVerdict.FAILS, cause_of(ended)
+    return (PairVerdict.UNPROVEN, cause_of(survival.problems[0])) if survival.problems else (PairVerdict.WORKS, "")
 
 
 def cause_of(problem: str) -> str:

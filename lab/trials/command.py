@@ -19,7 +19,7 @@ from lab.engines.presets import choose_preset
 from lab.errors import LabError
 from lab.judge.asker import DEFAULT_CEILING_TOKENS, DEFAULT_DOCUMENT_TOKENS, Check
 from lab.judge.command import NOT_PROVEN, AsJson, CeilingTokens, DocumentTokens, KeyVariable, api_key, tell_points
-from lab.judge.pair import DEFAULT_WAIT_S, proven, run_pair
+from lab.judge.two_engines import DEFAULT_WAIT_S, proven, run_pair
 from lab.knobs import Knobs
 from lab.launches import DEFAULT_CACHE_ROOT, DEFAULT_START_TIMEOUT_S, LocalRun
 from lab.paths import RESULTS

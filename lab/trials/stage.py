@@ -21,7 +21,6 @@ from lab.trials.engine import Change, Engine, Prompt, option
 from lab.waiting import tries
 
 _WAIT_S, _POLL_S = 120.0, 0.1
-_NOTICED = 2.2  # heartbeats: up to one to the next, which then waits for one
 ENGINES = 2
 _PORTS = ENGINES + 3  # the server's two, and one for Redis
 
@@ -170,7 +169,7 @@ class Stage:
 
     def await_degraded(self) -> None:
         """Until an idle engine has noticed that the server is gone."""
-        time.sleep(_NOTICED * self.mode.heartbeat_s)
+        time.sleep(self.mode.noticed_s)
 
     def await_recovery(self) -> None:
         """An engine that lost its server uses the new one some heartbeats later, by itself; until then it computes.

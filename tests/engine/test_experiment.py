@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from kvtiers.result.pairs import Verdict, read_pairs
+from kvtiers.result.pairs import PairVerdict, read_pairs
 from kvtiers.result.schema import Mode, Program, Result, read_result
 from kvtiers.result.steps import Arm, Step
 from kvtiers.result.survival import Scenario, read_survival
@@ -364,7 +364,7 @@ def test_another_release_is_proven_in_both_modes_and_its_layer_is_gone_afterward
     assert done.returncode == 0, done.stdout + done.stderr
     beside, inside = read_pairs(output.read_text()).runs
     assert (beside.key, inside.key) == ((*PAIR, LMCacheMode.MP), (*PAIR, LMCacheMode.IN_PROCESS))
-    assert [(run.verdict, run.cause) for run in (beside, inside)] == [(Verdict.WORKS, "")] * 2
+    assert [(run.verdict, run.cause) for run in (beside, inside)] == [(PairVerdict.WORKS, "")] * 2
     assert set(beside.ttft_s) == {Step.COLD, Step.GPU_HIT, Step.CPU_HIT, Step.SSD_REUSE, Step.SSD_AFTER_RESTART}
     assert set(inside.ttft_s) == {Step.COLD, Step.GPU_HIT, Step.SSD_REUSE}
     assert set(beside.faults) == set(FAULTS)

@@ -10,8 +10,8 @@ from kvtiers.result.survival import Scenario
 from lab.engines.presets import PRESETS
 from lab.judge.asker import Check
 from lab.judge.needle import NeedleResult, run_needle
-from lab.judge.pair import proven, run_pair
 from lab.judge.points import State
+from lab.judge.two_engines import proven, run_pair
 from lab.knobs import Knobs
 from lab.launches import LocalRun
 from lab.trials.case import run

@@ -7,7 +7,7 @@ from kvtiers.lint.findings import Finding, at
 from kvtiers.lint.given import Given, Invocation, Value
 from kvtiers.lint.rules.mp import adapters
 from kvtiers.lint.setup import Setup, extra_of
-from kvtiers.settings.since import Name, releases
+from kvtiers.settings.since import Name, of_connector, releases
 from kvtiers.settings.version_pairs import numbers
 
 _SHOWN = {"vllm": "vLLM", "lmcache": "LMCache"}
@@ -65,10 +65,9 @@ def _of_connectors(setup: Setup) -> Iterator[_Use]:
         name, extra = str(config.get("kv_connector") or ""), extra_of(config)
         yield Name("vllm", "connectors", name), name, place
         for key in extra:
-            if key.startswith("lmcache.mp."):
-                yield Name("lmcache", "mp_keys", key.removeprefix("lmcache.mp.")), key, place
-            elif name == "OffloadingConnector":
-                yield Name("vllm", "offloading_keys", key), key, place
+            known = of_connector(key)
+            if known.package == "lmcache" or name == "OffloadingConnector":
+                yield known, key, place
         tiers = extra.get("secondary_tiers")
         for tier in tiers if isinstance(tiers, list) else ():
             kind = str(tier.get("type") or "") if isinstance(tier, dict) else ""

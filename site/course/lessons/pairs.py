@@ -8,13 +8,13 @@ from markupsafe import escape
 from course.lessons.sources import linked
 from course.lessons.tables import table_of
 from course.lessons.text import scrolling
-from kvtiers.result.pairs import PairRun, Verdict, measured_pairs, newest_working
+from kvtiers.result.pairs import PairRun, PairVerdict, measured_pairs, newest_working
 from kvtiers.result.steps import Step
 from kvtiers.settings.version_pairs import LMCacheMode, numbers, reported_pairs
 from kvtiers.units import format_seconds
 from kvtiers.words import labelled, text
 
-_MARKS = {Verdict.WORKS: "✓", Verdict.UNPROVEN: "?", Verdict.NOT_TRIED: "·"}
+_MARKS = {PairVerdict.WORKS: "✓", PairVerdict.UNPROVEN: "?", PairVerdict.NOT_TRIED: "·"}
 _FAILED = "✗"
 
 

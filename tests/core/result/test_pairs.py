@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kvtiers.errors import KvtiersError
-from kvtiers.result.pairs import SCHEMA, PairRun, PairRuns, Verdict, measured_pairs, newest_working, read_pairs
+from kvtiers.result.pairs import SCHEMA, PairRun, PairRuns, PairVerdict, measured_pairs, newest_working, read_pairs
 from kvtiers.result.schema import dump
 from kvtiers.result.steps import Step
 from kvtiers.result.survival import Finding, Reply, Scenario
@@ -17,7 +17,7 @@ RUN = PairRun(
     vllm="0.31.0",
     lmcache="0.5.5",
     mode=LMCacheMode.MP,
-    verdict=Verdict.FAILS,
+    verdict=PairVerdict.FAILS,
     cause="ModuleNotFoundError",
     date="2026-11-30",
     torch="2.13.0",
@@ -45,8 +45,8 @@ def test_every_committed_run_names_known_steps_and_scenarios_and_says_why_where_
     for run in measured_pairs():
         assert set(run.ttft_s) <= set(Step)
         assert set(run.faults) <= set(Scenario)
-        assert bool(run.cause) is (run.verdict is not Verdict.WORKS)
-        assert {Step.COLD, Step.SSD_REUSE} <= set(run.ttft_s) or run.verdict is not Verdict.WORKS
+        assert bool(run.cause) is (run.verdict is not PairVerdict.WORKS)
+        assert {Step.COLD, Step.SSD_REUSE} <= set(run.ttft_s) or run.verdict is not PairVerdict.WORKS
 
 
 def test_the_newest_pair_that_works_is_a_measured_one_in_mp_mode() -> None:
@@ -60,7 +60,7 @@ def test_the_newest_pair_that_works_is_a_measured_one_in_mp_mode() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_what_came_of_it_names_the_times_or_the_cause(language: str) -> None:
     assert "ModuleNotFoundError" in measured_text(RUN, language)
-    works = PairRun(**{**vars(RUN), "verdict": Verdict.WORKS, "cause": ""})
+    works = PairRun(**{**vars(RUN), "verdict": PairVerdict.WORKS, "cause": ""})
     assert "900 ms" in measured_text(works, language)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kvtiers.settings import known
-from kvtiers.settings.needs import lacking
+from kvtiers.settings.lacking import lacking
 from kvtiers.settings.since import Lack, Name, releases
 from kvtiers.settings.wiring import Plan, Platform, Wiring
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kvtiers.result.pairs import Verdict
+from kvtiers.result.pairs import PairVerdict
 from kvtiers.result.steps import Step
 from kvtiers.result.survival import Finding, Outcome, Reply, Scenario, Survival
 from lab.pairs.prove import cause_of, judge, judge_faults
@@ -18,12 +18,12 @@ The whole log: ./.lab/logs/lmcache.log"""
 
 
 def test_a_valid_run_works() -> None:
-    assert judge(result()) == (Verdict.WORKS, "")
+    assert judge(result()) == (PairVerdict.WORKS, "")
 
 
 def test_a_process_that_ends_fails_with_its_first_cause() -> None:
     broken = replace(result(), valid=False, problems=(ENDED,))
-    assert judge(broken) == (Verdict.FAILS, "ModuleNotFoundError: No module named 'vllm.utils'")
+    assert judge(broken) == (PairVerdict.FAILS, "ModuleNotFoundError: No module named 'vllm.utils'")
 
 
 def test_what_need_not_be_the_pairs_fault_is_unproven() -> None:
@@ -31,7 +31,7 @@ def test_what_need_not_be_the_pairs_fault_is_unproven() -> None:
         "another client used the server meanwhile",
         ENDED.replace("ended with exit code 1", "was killed by signal 9"),
     ):
-        assert judge(replace(result(), valid=False, problems=(problem,)))[0] is Verdict.UNPROVEN
+        assert judge(replace(result(), valid=False, problems=(problem,)))[0] is PairVerdict.UNPROVEN
 
 
 def test_other_tokens_than_cold_are_wrong_answers() -> None:
@@ -41,7 +41,7 @@ def test_other_tokens_than_cold_are_wrong_answers() -> None:
         for each in good.samples
     )
     verdict, cause = judge(replace(good, valid=False, problems=("wrong",), samples=samples))
-    assert verdict is Verdict.WRONG_ANSWERS
+    assert verdict is PairVerdict.WRONG_ANSWERS
     assert "ssd_reuse" in cause
 
 
@@ -49,20 +49,20 @@ def test_a_reuse_of_nothing_never_hits() -> None:
     good = result()
     none = replace(good.samples[0].evidence.counters, external_hits=0)
     samples = tuple(replace(each, evidence=replace(each.evidence, counters=none)) for each in good.samples)
-    assert judge(replace(good, valid=False, problems=("0 tokens",), samples=samples))[0] is Verdict.NEVER_HITS
+    assert judge(replace(good, valid=False, problems=("0 tokens",), samples=samples))[0] is PairVerdict.NEVER_HITS
 
 
 @pytest.mark.parametrize(
     ("scenario", "found", "verdict"),
     [
-        (Scenario.CHUNK_LOST, Finding(512, Reply.SAME), Verdict.WORKS),
-        (Scenario.CHUNK_LOST, Finding(0, Reply.SAME), Verdict.WORKS),
-        (Scenario.CHUNK_LOST, Finding(1280, Reply.WRONG), Verdict.WRONG_ANSWERS),
-        (Scenario.CLIENT_GONE, Finding(0, Reply.FAILED, lives=False), Verdict.FAILS),
-        (Scenario.CHUNKS_SWAPPED, Finding(1280, Reply.WRONG), Verdict.WORKS),
+        (Scenario.CHUNK_LOST, Finding(512, Reply.SAME), PairVerdict.WORKS),
+        (Scenario.CHUNK_LOST, Finding(0, Reply.SAME), PairVerdict.WORKS),
+        (Scenario.CHUNK_LOST, Finding(1280, Reply.WRONG), PairVerdict.WRONG_ANSWERS),
+        (Scenario.CLIENT_GONE, Finding(0, Reply.FAILED, lives=False), PairVerdict.FAILS),
+        (Scenario.CHUNKS_SWAPPED, Finding(1280, Reply.WRONG), PairVerdict.WORKS),
     ],
 )
-def test_a_fault_may_cost_time_and_nothing_else(scenario: Scenario, found: Finding, verdict: Verdict) -> None:
+def test_a_fault_may_cost_time_and_nothing_else(scenario: Scenario, found: Finding, verdict: PairVerdict) -> None:
     outcome = Outcome(scenario, 1330, Finding(512, Reply.SAME), found, 0, 0, 0.9, 0.1)
     run = result()
     survival = Survival("", "", run.versions, run.machine, "tiny", 256, (outcome,), (), {})

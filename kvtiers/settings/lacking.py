@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from kvtiers.settings.mp import server_command
-from kvtiers.settings.since import Lack, Name
+from kvtiers.settings.since import Lack, Name, of_connector
 from kvtiers.settings.wiring import Plan, connector, mp_mode, settings
 
 
@@ -26,7 +26,4 @@ def _names(plan: Plan) -> Iterator[tuple[Name, str]]:
         yield Name("lmcache", "settings", setting), setting
     yield Name("vllm", "connectors", str(wired["kv_connector"])), str(wired["kv_connector"])
     for key in wired.get("kv_connector_extra_config", {}):
-        if key.startswith("lmcache.mp."):
-            yield Name("lmcache", "mp_keys", key.removeprefix("lmcache.mp.")), key
-        else:
-            yield Name("vllm", "offloading_keys", key), key
+        yield of_connector(key), key

@@ -12,8 +12,8 @@ import pytest
 from lab.cli import app
 from lab.errors import LabError
 from lab.judge.asker import Check
-from lab.judge.pair import came_back, proven, run_pair
 from lab.judge.points import Point, State
+from lab.judge.two_engines import came_back, proven, run_pair
 from lab.measure.client import Completion
 from tests.lab.judge.server import KEY, Engine, serving
 
