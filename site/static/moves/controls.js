@@ -1,5 +1,7 @@
 // The native controls in the saved view: unlocked, set, and read. A control's value is a text, as the address has it; of
 // a file to drop, the file itself.
+import { find } from "./saved.js";
+
 const inputs = (label) => [...label.querySelectorAll("input, select, textarea")];
 
 export function unlock(label) {
@@ -41,8 +43,7 @@ export function write({ kind, values }, label, value) {
 export function snap({ values }, label, before, isHeld) {
   const [input] = inputs(label);
   const value = Number(input.value);
-  const far = values.map((each) => Math.abs(each - value));
-  let at = far.indexOf(Math.min(...far));
+  let { at } = find(values, text(value));
   if (!isHeld && values[at] === before) at += Math.sign(value - before);
   write({ kind: "slider", values }, label, values[Math.min(values.length - 1, Math.max(0, at))]);
 }
