@@ -154,13 +154,15 @@ def engine_launch(
     share: CardShare | None = None,
     arguments: tuple[str, ...] = (),
 ) -> Launch:
-    """The engine of one arm. ``runtime``: a directory of the run's own for sockets, on a short path, as Unix sockets
-    need; ``share``: of the card it runs on, where one is known; ``arguments``: the user's, after the lab's own."""
+    """The engine of one arm. ``runtime``: a directory of the run's own for sockets, on a short path, as they need, and
+    for the temporary file that vLLM leaves at each start; ``share``: of the card it runs on, where one is known;
+    ``arguments``: the user's, after the lab's own."""
     command = [str(engine_python(preset.engine)), "-m", "vllm.entrypoints.openai.api_server"]
     command += ["--model", preset.model, "--served-model-name", preset.name, "--dtype", preset.dtype]
     command += ["--host", HOST, "--port", str(port), "--max-model-len", str(pool.tokens)]
     command += ["--block-size", str(preset.block_tokens), "--num-gpu-blocks-override", str(pool.blocks)]
-    environment = _QUIET | {"VLLM_NO_USAGE_STATS": "1", "PYTHONHASHSEED": "0", "VLLM_RPC_BASE_PATH": str(runtime)}
+    environment = _QUIET | {"VLLM_NO_USAGE_STATS": "1", "PYTHONHASHSEED": "0", "TMPDIR": str(runtime)}
+    environment["VLLM_RPC_BASE_PATH"] = str(runtime)
     environment |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}  # set-up has brought the model
     if preset.engine == "cpu":
         command += ["--enforce-eager", "--distributed-executor-backend", "uni"]

@@ -33,8 +33,9 @@ pytestmark = pytest.mark.engine
 START_TIMEOUT_S = 300.0
 
 
-# Every process of these tests' runs inherits it: another run, here or in another clone, may be going on.
+# Every process of these tests' runs inherits them: another run, here or in another clone, may be going on.
 MARK = f"KVTIERS_TEST_RUN={uuid.uuid4()}"
+TEMPORARY = Path(tempfile.gettempdir()) / f"kvtiers-tests-{uuid.uuid4().hex[:8]}"
 CHUNKS = DEFAULT_CACHE_ROOT / f"tests-{uuid.uuid4().hex[:8]}"
 # Of an answer the first token is what counts.
 SHORT = ("--max-tokens", "8")
@@ -52,12 +53,16 @@ ENGINE, SERVER = b"vllm.entrypoints.openai.api_server", b"--l1-size-gb"
 
 
 def lab(*arguments: str) -> subprocess.Popen[str]:
+    return start_lab("run", *SHORT, *(() if "--url" in arguments else OWN), *arguments)
+
+
+def start_lab(*command: str) -> subprocess.Popen[str]:
     assert engine_python("cpu").exists(), "the engine is not set up: run python -m lab setup --engine cpu"
     name, _, value = MARK.partition("=")
     return subprocess.Popen(
-        [sys.executable, "-m", "lab", "run", *SHORT, *(() if "--url" in arguments else OWN), *arguments],
+        [sys.executable, "-m", "lab", *command],
         cwd=REPOSITORY,
-        env=os.environ | {name: value},
+        env=os.environ | {name: value, "TMPDIR": str(TEMPORARY)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -65,10 +70,12 @@ def lab(*arguments: str) -> subprocess.Popen[str]:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _chunks() -> Iterator[None]:
-    CHUNKS.mkdir(parents=True)
+def _directories() -> Iterator[None]:
+    for directory in (CHUNKS, TEMPORARY):
+        directory.mkdir(parents=True)
     yield
-    CHUNKS.rmdir()
+    for directory in (CHUNKS, TEMPORARY):
+        directory.rmdir()
 
 
 def processes(mark: bytes) -> list[str]:
@@ -101,7 +108,7 @@ def await_engine(run: subprocess.Popen[str]) -> None:
 
 def assert_nothing_left() -> None:
     assert processes(ENGINE) == processes(SERVER) == []
-    assert list(CHUNKS.glob("*")) == []
+    assert [*CHUNKS.iterdir(), *TEMPORARY.iterdir()] == []
     assert unused_segments() == []
 
 
@@ -343,12 +350,10 @@ def test_health_that_does_not_come_in_time_is_told_with_the_last_word(tmp_path: 
 def test_what_survives_and_what_breaks_is_as_lab_survive_expects(tmp_path: Path) -> None:
     """One scenario of each kind: all of them take ten minutes."""
     output = tmp_path / "survive.json"
-    command = [sys.executable, "-m", "lab", "survive", "--engine", "cpu", "--cache-dir", str(CHUNKS)]
     only = [word for scenario in SURVIVE_HERE for word in ("--only", scenario)]
-    done = subprocess.run(
-        [*command, *only, "--output", str(output)], cwd=REPOSITORY, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    run = start_lab("survive", *OWN, *only, "--output", str(output))
+    out, err = run.communicate()
+    assert run.returncode == 0, out + err
     survival = read_survival(output.read_text())
     assert [outcome.scenario for outcome in survival.outcomes if not outcome.met] == []
     assert {outcome.scenario for outcome in survival.outcomes} == SURVIVE_HERE - set(survival.not_tried)
@@ -357,11 +362,9 @@ def test_what_survives_and_what_breaks_is_as_lab_survive_expects(tmp_path: Path)
 
 def test_another_release_is_proven_in_both_modes_and_its_layer_is_gone_afterwards(tmp_path: Path) -> None:
     output = tmp_path / "pairs.json"
-    command = [sys.executable, "-m", "lab", "pairs", ":".join(PAIR), "--cache-dir", str(CHUNKS)]
-    done = subprocess.run(
-        [*command, "--output", str(output)], cwd=REPOSITORY, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    run = start_lab("pairs", ":".join(PAIR), "--cache-dir", str(CHUNKS), "--output", str(output))
+    out, err = run.communicate()
+    assert run.returncode == 0, out + err
     beside, inside = read_pairs(output.read_text()).runs
     assert (beside.key, inside.key) == ((*PAIR, LMCacheMode.MP), (*PAIR, LMCacheMode.IN_PROCESS))
     assert [(run.verdict, run.cause) for run in (beside, inside)] == [(PairVerdict.WORKS, "")] * 2
