@@ -11,10 +11,11 @@ import shutil
 import sys
 import tempfile
 import time
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from course.children import ChildError, children
 from course.compress import Compressor
@@ -39,7 +40,7 @@ from course.notebooks.saved import save_notebooks
 from course.notebooks.share import write_pictures
 from course.notices import write_notices
 from course.steps import step
-from course.workers import marimo_workers
+from course.workers import end_workers, marimo_workers
 from rich.progress import Progress
 
 from kvtiers.errors import KvtiersError
@@ -49,8 +50,8 @@ from progress import bars, say
 SITE = Path(__file__).resolve().parent
 PROJECT = SITE.parent
 RESULTS = PROJECT / "lab" / "results"
-LANES = 3
-"""Fetching and the runtime, the saved states; the frontend and the pages have the main thread."""
+LANES = 4
+"""Fetching, the runtime that waits for it, the saved states, the frontend; the pages have the main thread."""
 ADDRESS = re.compile(r"https?://[^\s/?#]+(/[^\s?#]*)?")
 
 
@@ -97,7 +98,7 @@ def build(out: Path, cache: Path, address: str) -> None:
             # What goes on elsewhere is of no use any more.
             children.stop()
             compressor.stop()
-            workers.shutdown(cancel_futures=True)
+            end_workers()
             raise
     shutil.rmtree(out, ignore_errors=True)
     shutil.move(fresh, out)
@@ -126,10 +127,11 @@ class Build:
         runtime_built = self.lanes.submit(self._write_runtime, runtime, fetched)
         package, states = PROJECT / "kvtiers", self.cache / "states"
         saving = self.lanes.submit(save_notebooks, notebooks, package, self.workers, states, self.shown)
-        frontend = self._write_notebooks(notebooks, runtime, fetched)
+        written = self.lanes.submit(self._write_notebooks, notebooks, runtime, fetched)
+        _await(written, saving, beside=(fetched, runtime_built))
+        frontend, saved = written.result(), saving.result()
         with step(self.shown, "write pages"):
             shutil.copytree(RESULTS / "reference", out / "results", ignore=shutil.ignore_patterns("*.log"))
-            saved = saving.result()
             views = {notebook: each.view for notebook, each in saved.items()}
             pictures = write_pictures(views, PROJECT / "docs" / "lab.png", out / "share")
             reading = load_reading(PROJECT, SITE)
@@ -175,6 +177,15 @@ class Build:
             source = with_wheel(notebook.path.read_text(encoding="utf-8"), wheel)
             (self.out / f"{notebook.folder}.py").write_text(source, encoding="utf-8")
         return frontend
+
+
+def _await(*wanted: Future[Any], beside: tuple[Future[None], ...]) -> None:
+    """Until all ``wanted`` is done; what fails meanwhile, of that or ``beside`` it, is raised at once."""
+    going: set[Future[Any]] = {*wanted, *beside}
+    while not all(each.done() for each in wanted):
+        done, going = wait(going, return_when=FIRST_COMPLETED)
+        for each in done:
+            each.result()
 
 
 def stage(notebooks: list[Path], folder: Path) -> list[Notebook]:

@@ -3,7 +3,7 @@
 import os
 import signal
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 
 from machine.limits import usable_threads
 
@@ -11,6 +11,12 @@ from machine.limits import usable_threads
 def marimo_workers() -> ProcessPoolExecutor:
     """Processes that have marimo and matplotlib imported already: to import them takes longer than most notebooks."""
     return ProcessPoolExecutor(usable_threads(), get_context("spawn"), _warm_up)
+
+
+def end_workers() -> None:
+    """At once, whatever they do: a build that has failed waits for no notebook. What was asked of them fails."""
+    for worker in active_children():
+        worker.terminate()
 
 
 def _warm_up() -> None:
