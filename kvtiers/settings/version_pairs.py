@@ -51,11 +51,16 @@ class Pair:
         """LMCache's versions in short."""
         return _shown(self.lmcache_from, self.lmcache_to)
 
+    @property
+    def _single(self) -> bool:
+        return self.vllm_from == self.vllm_to != "" and self.lmcache_from == self.lmcache_to != ""
+
     def holds(self, mode: LMCacheMode, platform: str, vllm: str, lmcache: str) -> bool:
         """Does this row speak of them? What is not seen, an empty text, may be anything. What worked or was measured
-        holds for the very versions; what failed for others, for their patches and builds too, and wherever a part is
-        not told."""
-        if self.measured and not self.works and not (platform and vllm and lmcache):
+        holds for the very versions; what failed for others, for their patches and builds too. Of two single releases
+        that fail nothing follows where others may run."""
+        seen = vllm and lmcache and (platform or not self.measured)
+        if not self.works and self._single and not seen:
             return False
         within = _is_within if self.works or self.measured else _may_be_within
         return (

@@ -61,7 +61,12 @@ class ChunkFiles:
             raise LabError(f"the page cache holds only {held:.1%} of the chunk files: run fewer --repeats")
 
     def _files(self) -> Iterator[Path]:
-        return (path for path in self.directory.rglob("*") if path.suffix in _SUFFIXES)
+        return chunk_files(self.directory)
+
+
+def chunk_files(directory: Path) -> Iterator[Path]:
+    """Those below a directory."""
+    return (path for path in directory.rglob("*") if path.suffix in _SUFFIXES)
 
 
 def check_cache_root(root: Path, needed_bytes: float) -> None:

@@ -28,7 +28,12 @@ from lab.trials.run import run_trials
 from lab.trials.survive import SURVIVE
 from machine import MachineError
 
-FAULTS = {name: SURVIVE[name] for name in (Scenario.CLIENT_GONE, Scenario.CHUNK_LOST, Scenario.CHUNKS_SWAPPED)}
+_FAULTS = (Scenario.CLIENT_GONE, Scenario.CHUNK_LOST, Scenario.CHUNKS_SWAPPED)
+# Of MP mode the steps themselves prove a restart.
+FAULTS = {
+    mode: {name: SURVIVE[name] for name in (*_FAULTS, *more)}
+    for mode, more in ((LMCacheMode.MP, ()), (LMCacheMode.IN_PROCESS, (Scenario.ENGINE_RESTART,)))
+}
 _PRESET = PRESETS["tiny"]
 _EXCEPTION = re.compile(r"\b\w*(?:Error|Exception)\b|\berror:")
 
@@ -50,9 +55,8 @@ def installed(pair: VersionPair, base: Path, directory: Path) -> Iterator[None]:
 
 
 def prove(pair: VersionPair, mode: LMCacheMode, cache_root: Path, start_timeout_s: float) -> PairRun:
-    """What the installed pair does, so wired. Only MP mode keeps anything across a restart, and has files to lose."""
-    is_mp = mode is LMCacheMode.MP
-    knobs = Knobs(repeats=1, control=False, restart=is_mp)
+    """What the installed pair does, so wired. Only MP mode finds anything after a restart."""
+    knobs = Knobs(repeats=1, control=False, restart=mode is LMCacheMode.MP)
     wanted = LocalRun(
         _PRESET,
         knobs,
@@ -73,10 +77,10 @@ def prove(pair: VersionPair, mode: LMCacheMode, cache_root: Path, start_timeout_
         tokens=result.settings.document_tokens[0],
         ttft_s={step.step.value: round(step.ttft.median_s, 4) for step in result.summary.steps},
     )
-    if not is_mp or verdict is not PairVerdict.WORKS:
+    if verdict is not PairVerdict.WORKS:
         return replace(measured, verdict=verdict, cause=cause)
     try:
-        survival = run_trials(wanted, FAULTS)
+        survival = run_trials(wanted, FAULTS[mode])
     except (LabError, MachineError) as error:
         return replace(measured, verdict=PairVerdict.UNPROVEN, cause=cause_of(str(error)))
     verdict, cause = judge_faults(survival)

@@ -41,6 +41,8 @@ def _among(stage: Stage, case: Case, patiences: Sequence[Patience]) -> Again:
     with ThreadPoolExecutor(_AT_ONCE) as clients:
         answered = list(clients.map(lambda wanted: _ask(stage.first, *wanted), prompts))
     stage.wait(lambda: _idle(stage.first), "requests that nobody waits for still run")
+    for prompt, _ in prompts:
+        stage.note(prompt)
     stage.first.push_out()
     stage.settle()
     answer = stage.first.ask(case.prompt)

@@ -112,6 +112,7 @@ class Engine:
         engine_totals, cache_totals = read_totals(self.client), self._stage.cache_totals()
         request_id = f"kvtiers-trial-{self._stage.next_number()}"
         completion = client.complete(prompt, self._stage.wanted.knobs.max_tokens, request_id, logprobs=True)
+        self._stage.note(prompt)
         moved, _ = await_deltas(self.client, engine_totals)
         if moved.external_hits == 0:
             return Answer(completion, completion.ttft_s)

@@ -1,15 +1,18 @@
 """All scenarios of a table, one after the other, to a result file."""
 
+import contextlib
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from kvtiers.result.survival import SCHEMA, Outcome, Reason, Survival
 from lab.engines.install import engine_versions
 from lab.errors import LabError
-from lab.launches import LocalRun
+from lab.launches import LocalRun, engines_at_once, pool_of, staged
 from lab.machine import describe
 from lab.paths import portable
+from lab.trials.alone import AloneStage
 from lab.trials.case import CannotTryError, Scenarios, run
-from lab.trials.stage import stage_for
+from lab.trials.stage import PORTS, Stage
 from progress import add_bar, bars
 
 
@@ -44,3 +47,20 @@ def run_trials(wanted: LocalRun, scenarios: Scenarios) -> Survival:
         problems=tuple(problems),
         not_tried=not_tried,
     )
+
+
+@contextlib.contextmanager
+def stage_for(wanted: LocalRun) -> Iterator[Stage]:
+    """A stage on a directory of its own; all of it is gone afterwards.
+
+    Raises:
+        MachineError, LabError: when it can't even begin.
+    """
+    pool = pool_of(wanted)
+    with staged(wanted, pool, PORTS) as place:
+        engines_at_once(wanted, pool, place.storage)
+        stage = (Stage if wanted.is_mp else AloneStage)(wanted, place)
+        try:
+            yield stage
+        finally:
+            stage.stop()

@@ -3,7 +3,7 @@
 import contextlib
 import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +13,9 @@ from lab.engines.install import engine_versions
 from lab.engines.launch import Connection, engine_launch, mp_mode, server_launch
 from lab.engines.models import preset_config
 from lab.errors import LabError
-from lab.launches import LocalRun, Staged, engines_at_once, pool_of, running, share_of_card, staged
+from lab.launches import LocalRun, Staged, pool_of, running, share_of_card
 from lab.measure.cache_server import LOOKUPS, CacheServer
+from lab.measure.chunks import chunk_files
 from lab.measure.documents import TokenSource, ordinary_ids
 from lab.paths import LOGS
 from lab.trials.engine import Change, Engine, Prompt, option
@@ -22,7 +23,7 @@ from lab.waiting import tries
 
 _WAIT_S, _POLL_S = 120.0, 0.1
 ENGINES = 2
-_PORTS = ENGINES + 3  # the server's two, and one for Redis
+PORTS = ENGINES + 3  # the server's two, and one for Redis
 
 
 class Stage:
@@ -34,11 +35,7 @@ class Stage:
         self.directory = place.storage.directory
         self.scratch = place.directories.sockets
         self.redis_port = place.ports[-1]
-        mode = mp_mode(
-            wanted.preset, place.storage, wanted.knobs.chunk_tokens, port=place.ports[0], http_port=place.ports[1]
-        )
-        self.mode = replace(mode, max_workers=ENGINES)
-        connection, share = Connection(tuple(vllm_arguments(self.mode))), share_of_card(wanted, self.pool)
+        connection, share = self._connection(place), share_of_card(wanted, self.pool)
         self.first, self.second = (
             Engine(
                 self,
@@ -59,6 +56,13 @@ class Stage:
         self._life = contextlib.ExitStack()
         self._source = TokenSource(ordinary_ids(int(preset_config(wanted.preset)["vocab_size"])), wanted.knobs.seed)
         self._numbers = itertools.count()
+
+    def _connection(self, place: Staged) -> Connection:
+        """How its engines reach LMCache."""
+        preset, chunk_tokens = self.wanted.preset, self.wanted.knobs.chunk_tokens
+        mode = mp_mode(preset, place.storage, chunk_tokens, port=place.ports[0], http_port=place.ports[1])
+        self.mode = replace(mode, max_workers=ENGINES)
+        return Connection(tuple(vllm_arguments(self.mode)))
 
     def start_server(self, l2: Drive | Redis | None = None, *changes: Change) -> None:
         """Start LMCache's server, or start it anew; ``l2``: in place of this run's directory.
@@ -113,6 +117,13 @@ class Stage:
     def in_chunks(self, prompt: Prompt) -> int:
         """Tokens of a prompt that lie in whole chunks."""
         return len(prompt) - len(prompt) % self.wanted.knobs.chunk_tokens
+
+    def after_restart(self, prompt: Prompt) -> int:
+        """Tokens of a prompt that a new engine finds."""
+        return self.in_chunks(prompt)
+
+    def note(self, prompt: Prompt) -> None:
+        """It was asked for. The server says by itself what is still on its way to the drive."""
 
     def document(self, name: str, tokens: int) -> Prompt:
         """Token ids that no other name has."""
@@ -185,8 +196,8 @@ class Stage:
         self.wait(used, "the engine did not come back to LMCache's server")
 
     def files(self) -> set[Path]:
-        """Chunk files of LMCache's server."""
-        return set(self.directory.rglob("*.data"))
+        """LMCache's chunk files."""
+        return set(chunk_files(self.directory))
 
     def wait(self, condition: Callable[[], bool], complaint: str, limit_s: float = _WAIT_S) -> None:
         """Block until it holds.
@@ -201,20 +212,3 @@ class Stage:
                 self.server.check()
             if is_last:
                 raise LabError(complaint)
-
-
-@contextlib.contextmanager
-def stage_for(wanted: LocalRun) -> Iterator[Stage]:
-    """A stage on a directory of its own; all of it is gone afterwards.
-
-    Raises:
-        MachineError, LabError: when it can't even begin.
-    """
-    pool = pool_of(wanted)
-    with staged(wanted, pool, _PORTS) as place:
-        engines_at_once(wanted, pool, place.storage)
-        stage = Stage(wanted, place)
-        try:
-            yield stage
-        finally:
-            stage.stop()

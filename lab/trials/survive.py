@@ -2,8 +2,10 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
-from kvtiers.result.survival import Reply, Scenario
+from kvtiers.result.survival import Finding, Reply, Scenario
 from lab.trials import redis, warm_up
 from lab.trials.aborts import client_gone
 from lab.trials.case import Again, Case, Scenarios, Trial, asked
@@ -20,7 +22,7 @@ def _whole(stage: Stage, case: Case, engine: Engine, reply: Reply = Reply.SAME) 
 
 def _engine_restart(stage: Stage, case: Case) -> Again:
     stage.first.restart()
-    return _whole(stage, case, stage.first)
+    return asked(stage.first, case.prompt, stage.after_restart(case.prompt))
 
 
 def _server_restart(stage: Stage, case: Case) -> Again:
@@ -60,31 +62,32 @@ def _nothing(stage: Stage, case: Case) -> Again:
 
 
 def _chunk_lost(stage: Stage, case: Case) -> Again:
-    in_order(stage, case)[_DAMAGED].unlink()
-    return _before_the_damaged(stage, case)
+    return _one_damaged(stage, Path.unlink)
 
 
 def _chunk_cut_short(stage: Stage, case: Case) -> Again:
-    victim = in_order(stage, case)[_DAMAGED]
-    os.truncate(victim, victim.stat().st_size // 2)
-    return _before_the_damaged(stage, case)
+    return _one_damaged(stage, lambda victim: os.truncate(victim, victim.stat().st_size // 2))
 
 
-def _before_the_damaged(stage: Stage, case: Case) -> Again:
-    return asked(stage.first, case.prompt, _DAMAGED * stage.wanted.knobs.chunk_tokens)
+def _one_damaged(stage: Stage, damage: Callable[[Path], None]) -> Again:
+    """What lies before the damaged one is found."""
+    own, files = in_order(stage)
+    stage.only_files_are_left()
+    damage(files[_DAMAGED])
+    answer = stage.first.attempt(own.prompt)
+    lives = stage.first.lives(after_error=answer.completion is None)
+    expected = Finding(_DAMAGED * stage.wanted.knobs.chunk_tokens, Reply.SAME)
+    return Again(expected, own.prompt, stage.first, answer, cold=own.cold, lives=lives)
 
 
 def _chunks_swapped(stage: Stage, case: Case) -> Again:
     """Another document's chunks in this one's files: nothing in them tells whose they are."""
-    files = in_order(stage, case)
-    other = stage.new_document("another", len(case.prompt))
-    known = stage.files()
-    stage.first.ask(other)
-    stage.settle()
-    strange = in_order(stage, Case(other, case.cold, stage.files() - known))
+    own, files = in_order(stage)
+    _, strange = in_order(stage)
+    stage.only_files_are_left()
     for path, content in zip(files, [path.read_bytes() for path in strange], strict=True):
         path.write_bytes(content)
-    return _whole(stage, case, stage.first, Reply.WRONG)
+    return replace(_whole(stage, own, stage.first, Reply.WRONG), cold=own.cold)
 
 
 # In this order: what needs no start comes first.

@@ -15,7 +15,8 @@ from lab.judge.two_engines import proven, run_pair
 from lab.knobs import Knobs
 from lab.launches import LocalRun
 from lab.trials.case import run
-from lab.trials.stage import Stage, stage_for
+from lab.trials.run import stage_for
+from lab.trials.stage import Stage
 from lab.trials.stress import STRESS
 
 pytestmark = pytest.mark.engine

@@ -1,14 +1,15 @@
 """Rules about who can reach a server, and secrets lying in files. Findings name the place, never the secret."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from kvtiers.json_text import read_json
 from kvtiers.lint.findings import Finding, at
-from kvtiers.lint.given import Given, Invocation
+from kvtiers.lint.given import Given, Invocation, Value
 from kvtiers.lint.setup import Setup
+from kvtiers.settings.since import Name
 
 _OPEN_HOSTS = ("0.0.0.0", "::", "[::]", "*")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
@@ -37,6 +38,17 @@ def check(setups: Sequence[Setup], given: Given) -> Iterator[Finding]:
             outside = host and host.literal and str(host.value).removeprefix("tcp://") not in _LOOPBACK
             if host and outside and _reachable(process, port, default):
                 yield at("mp_open", host, name=f"--{name}", host=host.value)
+        yield from _http_by_default(process, {**given.versions, **process.versions})
+
+
+def _http_by_default(process: Invocation, versions: Mapping[str, Value]) -> Iterator[Finding]:
+    """Of a server that is not told where its HTTP port listens: that depends on its release."""
+    version = str(versions["lmcache"].value) if "lmcache" in versions else ""
+    hosts = Name("lmcache", "server_options", "http-host").defaults(version)
+    is_open = [host in _OPEN_HOSTS for host in hosts]
+    told = "http-host" in process.options or process.unseen
+    if not told and any(is_open) and _reachable(process, "http-port", 8080):
+        yield at("mp_open_by_default", process, all(is_open), host=hosts[0])
 
 
 def _reachable(process: Invocation, option: str, default: int) -> bool:

@@ -7,7 +7,7 @@ from kvtiers.lint.findings import Finding, at
 from kvtiers.lint.given import Given, Invocation, Value
 from kvtiers.lint.rules.mp import adapters
 from kvtiers.lint.setup import Setup, extra_of
-from kvtiers.settings.since import Name, of_connector, releases
+from kvtiers.settings.since import Name, of_adapter, of_connector, of_tier, releases
 from kvtiers.settings.version_pairs import numbers
 
 _SHOWN = {"vllm": "vLLM", "lmcache": "LMCache"}
@@ -53,9 +53,9 @@ def _lacking(uses: Sequence[_Use], package: str, version: str) -> Iterator[Findi
 def _of_server(server: Invocation) -> Iterator[_Use]:
     for name, option in server.options.items():
         yield Name("lmcache", "server_options", name), f"--{name}", option
+        yield Name("lmcache", "option_values", f"{name} {option.value}"), f"--{name} {option.value}", option
     for place, adapter in adapters(server):
-        kind = str((adapter or {}).get("type") or "")
-        yield Name("lmcache", "l2_adapters", kind), f'--l2-adapter "type": "{kind}"', place
+        yield from ((name, written, place) for name, written in of_adapter(adapter or {}))
 
 
 def _of_connectors(setup: Setup) -> Iterator[_Use]:
@@ -70,8 +70,8 @@ def _of_connectors(setup: Setup) -> Iterator[_Use]:
                 yield known, key, place
         tiers = extra.get("secondary_tiers")
         for tier in tiers if isinstance(tiers, list) else ():
-            kind = str(tier.get("type") or "") if isinstance(tier, dict) else ""
-            yield Name("vllm", "tiers", kind), f'"type": "{kind}"', place
+            if isinstance(tier, dict):
+                yield from ((known, written, place) for known, written in of_tier(tier))
 
 
 def _of_settings(setup: Setup) -> Iterator[_Use]:

@@ -29,6 +29,8 @@ MOUNTS = Facts(mounts="/dev/vda / ext4 rw 0 0\ntmpfs /fast tmpfs rw 0 0\n/dev/nv
 MP_WITH = serve(kv_connector="LMCacheMPConnector", kv_connector_extra_config="EXTRA")
 MP_WITH = MP_WITH.replace("{", "{{").replace("}", "}}").replace('"EXTRA"', "{{{}}}")
 
+MP_INSIDE = f"{MP} --http-host 127.0.0.1"
+
 TWO_SERVERS = "\n".join(
     [f"{MP} --port {port} --l2-adapter '{BOUNDED}' &" for port in (1, 2)]
     + [
@@ -227,7 +229,10 @@ CASES: dict[str, list[tuple[str, Facts | None, int]]] = {
         ),
     ],
     "came_later": [
-        (f"pip install lmcache==0.4.6\n{MP} --shm-name kv", None, 2),
+        (f"pip install lmcache==0.4.6\n{MP_INSIDE} --shm-name kv", None, 2),
+        (f"pip install lmcache==0.5.5\n{MP_INSIDE.replace('LRU', 'ARC')}", None, 2),
+        (f"pip install lmcache==0.5.2\n{MP_INSIDE} --l2-adapter '{BOUNDED[:-1]},\"shared\":true}}'", None, 2),
+        ("pip install vllm==0.30.0\n" + offload({"type": "fs", "root_dir": "/kv", "backpressure": {}}), None, 2),
         ("pip install lmcache==0.5.3\n" + MP_WITH.format('"lmcache.mp.lazy_offload": true'), None, 2),
     ],
     "gone_since": [(f"pip install lmcache==0.5.6\n{MP} --transfer-mode auto", None, 2)],
@@ -252,6 +257,11 @@ CASES: dict[str, list[tuple[str, Facts | None, int]]] = {
         (f"{MP} --host 0.0.0.0", None, 1),
         (f"{MP} --http-host 10.0.0.7", None, 1),
         (f"docker run -p 8080:8080 lmcache/standalone {MP} --http-host 0.0.0.0", None, 1),
+    ],
+    "mp_open_by_default": [
+        (f"pip install lmcache==0.5.5\n{MP}", None, 2),
+        (MP, None, 1),
+        (f"pip install lmcache==0.5.5\ndocker run -p 8080:8080 lmcache/standalone {MP}", None, 2),
     ],
     "mp_run_script": [(f"{MP} --run-script-api-enabled", None, 1)],
     "memory_exceeded": [

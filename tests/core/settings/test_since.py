@@ -2,9 +2,10 @@
 
 import pytest
 
+from kvtiers.lint.setup import DEFAULTS
 from kvtiers.settings import known
 from kvtiers.settings.lacking import lacking
-from kvtiers.settings.since import Lack, Name, releases
+from kvtiers.settings.since import Lack, Name, of_adapter, releases
 from kvtiers.settings.wiring import Plan, Platform, Wiring
 
 SHM = Name("lmcache", "server_options", "shm-name")
@@ -32,6 +33,37 @@ def test_a_name_is_missing_before_it_came_and_after_it_went(name: Name, version:
     assert name.lack(version) == lack
 
 
+@pytest.mark.parametrize(
+    ("version", "hosts"),
+    [
+        ("0.5.5", ["0.0.0.0"]),
+        ("0.3.8", ["0.0.0.0"]),
+        ("0.5.6", ["127.0.0.1"]),
+        ("0.5.x", ["0.0.0.0", "127.0.0.1"]),
+        ("", ["0.0.0.0", "127.0.0.1"]),
+        ("latest", ["0.0.0.0", "127.0.0.1"]),
+    ],
+)
+def test_a_default_is_the_release_s_own(version: str, hosts: list[str]) -> None:
+    assert Name("lmcache", "server_options", "http-host").defaults(version) == hosts
+
+
+def test_defaults_that_are_assumed_elsewhere_are_the_same_in_every_release() -> None:
+    assumed = [Name("lmcache", "settings", name) for name in DEFAULTS]
+    assumed += [Name("lmcache", "server_options", name) for name in ("host", "port", "http-port", "max-workers")]
+    assumed += [Name("lmcache", "mp_keys", name) for name in ("host", "port")]
+    assert [name for name in assumed if name.defaults("")] == []
+
+
+def test_a_key_of_an_adapter_is_its_own_or_every_adapters() -> None:
+    lacks = {
+        written: lack.since
+        for name, written in of_adapter({"type": "dax", "devices": [], "slot_bytes": 1, "shared": True})
+        if (lack := name.lack("0.4.6"))
+    }
+    assert lacks == {'--l2-adapter "devices"': "0.4.7", '--l2-adapter "shared"': "0.5.3"}
+
+
 def test_a_name_of_the_newest_release_is_not_called_gone() -> None:
     newest = releases("lmcache")[-1]
     kinds = {"server_options": known.server_options(), "mp_keys": known.mp_keys(), "l2_adapters": known.l2_adapters()}
@@ -51,4 +83,6 @@ def test_what_is_written_is_held_against_the_release() -> None:
     plan = Plan(Wiring.MP_DRIVE, "m", platform=Platform.CPU)
     assert [written for written, _ in lacking(plan, "", "0.4.6")] == ["--supported-transfer-mode", "--shm-name"]
     assert lacking(plan, "", "") == []
+    wsl2 = lacking(Plan(Wiring.MP_RAM, "m", platform=Platform.WSL2), "", "0.4.7")
+    assert [written for written, _ in wsl2] == ["--supported-transfer-mode engine_driven"]
     assert lacking(Plan(Wiring.MP_DRIVE, "m"), "", "0.4.6") == []

@@ -43,6 +43,11 @@ def test_the_recommended_pair_stands_first_and_works_in_mp_mode() -> None:
         (MP, "cpu", "latest", "0.5.6", None),
         (MP, "cpu", "0.32.0", "0.5.6", True),
         (MP, "cuda", "0.32.0", "0.5.6", None),
+        (MP, "cuda", "0.20.1", "0.5.0", False),
+        (MP, "", "0.20.1", "0.5.0", False),
+        (MP, "cuda", "0.20.1", "0.5.1", None),
+        (MP, "cuda", "0.20.1", "", None),
+        (MP, "cuda", "", "0.5.0", None),
     ],
 )
 def test_bad_pairs_are_known_where_they_are_bad_and_others_are_not_guessed(
