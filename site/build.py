@@ -124,8 +124,7 @@ class Build:
         runtime = _runtime_name()
         fetched = self.lanes.submit(self._fetch)
         runtime_built = self.lanes.submit(self._write_runtime, runtime, fetched)
-        package, states = PROJECT / "kvtiers", self.cache / "states"
-        saving = self.lanes.submit(save_notebooks, notebooks, package, self.workers, states, self.shown)
+        saving = self.lanes.submit(save_notebooks, notebooks, self.workers, self.cache / "states", self.shown)
         frontend = self._write_notebooks(notebooks, runtime, fetched)
         with step(self.shown, "write pages"):
             shutil.copytree(RESULTS / "reference", out / "results", ignore=shutil.ignore_patterns("*.log"))
