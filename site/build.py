@@ -125,8 +125,7 @@ class Build:
         runtime = _runtime_name()
         fetched = self.lanes.submit(self._fetch)
         runtime_built = self.lanes.submit(self._write_runtime, runtime, fetched)
-        package, states = PROJECT / "kvtiers", self.cache / "states"
-        saving = self.lanes.submit(save_notebooks, notebooks, package, self.workers, states, self.shown)
+        saving = self.lanes.submit(save_notebooks, notebooks, self.workers, self.cache / "states", self.shown)
         written = self.lanes.submit(self._write_notebooks, notebooks, runtime, fetched)
         _await(written, saving, beside=(fetched, runtime_built))
         frontend, saved = written.result(), saving.result()

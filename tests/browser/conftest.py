@@ -54,9 +54,9 @@ def address() -> Iterator[str]:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[str]:
+def serving(folder: Path, handler: type[serve.Handler] = serve.Handler) -> Iterator[str]:
     """The folder on a free port of this machine."""
-    server = serve.make_server(folder, 0)
+    server = serve.make_server(folder, 0, handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_address[1]}"
     server.shutdown()

@@ -1,15 +1,20 @@
-"""The course in each browser engine: live lessons, a moved slider, a dropped file, a pasted log.
+"""The course in each browser engine: live lessons, a slider moved before Python is there and after, a dropped file, a
+pasted log.
 
 In Chromium, which the other files have, only what they do not test.
 """
 
 import json
 import re
+import threading
 import time
 from collections.abc import Iterator
-from typing import Any
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import IO, Any
 
 import pytest
+import serve
 from playwright.sync_api import Browser
 
 from kvtiers.logs.diagnosis import conclude
@@ -31,6 +36,7 @@ const all = (selector, tree = page) => [...tree.querySelectorAll("*")].flatMap((
 ]);
 const text = () => ({DEEP_TEXT})(page.body);
 """
+FIRST_SLIDER = 'all("[role=slider]")[0]'
 CHART = 'all("svg text").map((label) => label.textContent).join()'
 
 
@@ -66,6 +72,10 @@ def until(window: Window, expression: str, wait_s: float = ANSWER_S) -> Any:
 
 def open_live(window: Window, address: str) -> None:
     window.open(address)
+    until_live(window)
+
+
+def until_live(window: Window) -> None:
     state = 'document.getElementById("notebook").dataset.state'
     assert until(window, f'["live", "failed"].includes({state}) && {state}', LIVE_MS / 1000) == "live", (
         window.problems()
@@ -80,16 +90,21 @@ def be_at(window: Window, address: str) -> None:
         open_live(window, address)
 
 
-def step_first_slider(window: Window) -> None:
-    """One step by keyboard, until the chart has changed. A key that never reached the page is pressed again: drivers
-    lose one now and then on a busy machine. One that did reach it has to work."""
-    before = look(window, CHART)
-    window.evaluate(f'{LOOK} self.heard = 0; page.addEventListener("keydown", () => (self.heard += 1), true);')
+def press_right(window: Window, page: str, slider: str) -> None:
+    """One step of a slider by keyboard. A key that never reached the page is pressed again: drivers lose one now and
+    then on a busy machine. One that did reach it has to work."""
+    window.evaluate(f'{LOOK} self.heard = 0; {page}.addEventListener("keydown", () => (self.heard += 1), true);')
     deadline = time.monotonic() + ANSWER_S
     while not window.evaluate("return self.heard;"):
-        assert time.monotonic() < deadline, "no key press reached the notebook"
-        look(window, 'all("[role=slider]")[0].focus()')
+        assert time.monotonic() < deadline, "no key press reached the page"
+        look(window, f"{slider}.focus()")
         window.press_right()
+
+
+def step_first_slider(window: Window) -> None:
+    """One step by keyboard, until the chart has changed."""
+    before = look(window, CHART)
+    press_right(window, "page", FIRST_SLIDER)
     until(window, f"{CHART} !== {json.dumps(before)}")
 
 
@@ -131,9 +146,62 @@ def test_a_browser_that_the_image_does_not_fit_starts_python_without_it(window: 
     assert window.problems() == []
 
 
+@dataclass
+class SlowSite:
+    """The site from a server that can keep Python's core back."""
+
+    address: str = ""
+    may_send: threading.Event = field(default_factory=threading.Event)
+
+    @contextmanager
+    def without_core(self) -> Iterator[None]:
+        self.may_send.clear()
+        try:
+            yield
+        finally:
+            self.may_send.set()
+
+
+@pytest.fixture(scope="module")
+def slow() -> Iterator[SlowSite]:
+    site = SlowSite()
+    site.may_send.set()
+
+    class Handler(serve.Handler):
+        def send_head(self) -> IO[bytes] | None:  # type: ignore[override]
+            if self.path.endswith("/core.bin"):
+                site.may_send.wait(LIVE_MS / 1000)
+            return super().send_head()
+
+    with serving(PROJECT / "site" / "dist", Handler) as site.address:
+        yield site
+
+
 @NOT_CHROMIUM
-def test_the_notebook_takes_the_colours_of_the_page(window: Window, address: str) -> None:
-    be_at(window, f"{address}/en/02-kv-size/")
+def test_a_slider_moved_before_python_is_there_is_answered_and_taken_over(window: Window, slow: SlowSite) -> None:
+    saved = 'document.getElementById("saved")'
+    chart = "svg[role=img]"
+    drawn = f"{saved}.querySelector('{chart}').ariaLabel"
+    with slow.without_core():
+        window.open(f"{slow.address}/en/02-kv-size/")
+        until(window, f"!{saved}.inert")
+        before = look(window, drawn)
+        press_right(window, "document", f"{saved}.querySelector('[data-control=layers] input')")
+        until(window, f"{drawn} !== {json.dumps(before)}")
+        layers = look(window, f"{saved}.querySelector('[data-control=layers] input').value")
+        assert look(window, f"{saved}.querySelectorAll('.beyond').length") == 0
+        assert look(window, 'document.getElementById("notebook").dataset.state') != "live"
+        after = look(window, drawn)
+    until_live(window)
+    until(window, f"all('{chart}')[0]?.ariaLabel === {json.dumps(after)}")
+    assert look(window, f"{FIRST_SLIDER}.ariaValueNow") == layers
+    until(window, f"location.search === '?layers={layers}'")
+    assert window.problems() == []
+
+
+@NOT_CHROMIUM
+def test_the_notebook_takes_the_colours_of_the_page(window: Window, slow: SlowSite) -> None:
+    be_at(window, f"{slow.address}/en/02-kv-size/")
     is_dark = 'page.querySelector(".dark") !== null'
     before = look(window, is_dark)
     for expected in (not before, before):
@@ -142,8 +210,8 @@ def test_the_notebook_takes_the_colours_of_the_page(window: Window, address: str
 
 
 @NOT_CHROMIUM
-def test_a_slider_step_changes_the_chart(window: Window, address: str) -> None:
-    be_at(window, f"{address}/en/02-kv-size/")
+def test_a_slider_step_changes_the_chart(window: Window, slow: SlowSite) -> None:
+    be_at(window, f"{slow.address}/en/02-kv-size/")
     step_first_slider(window)
     assert window.problems() == []
 

@@ -28,8 +28,9 @@ def _():
     shape = mo.ui.dropdown({"A line": "line", "A square": "square"}, value="A line")
     doubled = mo.ui.switch()
     text = mo.ui.text("typed")
-    mo.vstack([size, shape, doubled, text])
-    return doubled, shape, size, text
+    price = mo.ui.number(0.05, 2000, value=37.5)
+    mo.vstack([size, shape, doubled, text, price])
+    return doubled, price, shape, size, text
 
 
 @app.cell
@@ -51,6 +52,12 @@ def _(is_large):
     parts = mo.ui.radio(["one", "two"], value="one", label="parts")
     parts
     return (parts,)
+
+
+@app.cell
+def _(price):
+    mo.md(f"costs {price.value}")
+    return
 
 
 @app.cell
@@ -85,11 +92,11 @@ def said(session: Session, **values: str) -> list[str]:
 
 def test_a_control_is_called_as_the_notebook_calls_it_and_its_values_as_python_does(session: Session) -> None:
     controls = {each.name: each for each in find_controls(session)}
-    assert list(controls) == ["size", "shape", "doubled", "text", "parts"]
+    assert list(controls) == ["size", "shape", "doubled", "text", "price", "parts"]
     assert controls["shape"].values == ("line", "square")
     assert controls["doubled"].values == ("off", "on")
     assert controls["text"].values == ()
-    assert [each.default for each in controls.values()] == ["10", "line", "off", "typed", "one"]
+    assert [each.default for each in controls.values()] == ["10", "line", "off", "typed", "37.5", "one"]
     assert controls["size"].id.endswith("-0")
 
 
@@ -99,6 +106,18 @@ def test_a_long_slider_stops_at_even_places_both_ends_and_its_default(session: S
     assert 20 < len(stops) < 40
     inner = stops[1:-1]
     assert len({after - before for before, after in pairwise(inner)}) == 1
+
+
+def test_a_number_has_the_round_ones_its_ends_and_its_default(session: Session) -> None:
+    price = control(session, "price")
+    places = list(map(float, price.values))
+    assert places == sorted(places)
+    assert {0.05, 0.07, 0.3, 1, 2, 30, 37.5, 40, 900, 2000} <= set(places)
+    assert (min(places), max(places)) == (0.05, 2000)
+    assert len(price.coarse) < 10
+    assert {"0.05", "37.5", "2000"} <= set(price.coarse)
+    assert said(session, price="30") == ["costs 30"]
+    assert said(session, price="0.3") == ["costs 0.3"]
 
 
 def test_a_move_changes_what_depends_on_it_and_leaves_no_trace(session: Session) -> None:

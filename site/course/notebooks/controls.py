@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import floor, log10
 from typing import Any, Literal
 
 from course.errors import CourseError
@@ -26,7 +27,7 @@ class Control:
         variable: what it or its dictionary is called in the notebook.
         key: its own in the dictionary; None outside of one.
         id: marimo's, here and in the browser.
-        values: the saved ones in order, as an address says them; none for what is typed or dropped.
+        values: the saved ones in order, as an address says them; none for texts, files and numbers without ends.
         default: its value at first.
         limits: lowest, highest, and the step between two values, of a number or a slider without named steps.
         resets: the controls that are made anew when it is moved.
@@ -45,7 +46,7 @@ class Control:
     @property
     def coarse(self) -> tuple[str, ...]:
         """The values that are saved together with those of another control."""
-        if self.kind not in ("slider", "steps"):
+        if self.kind not in ("slider", "steps", "number"):
             return self.values
         stride = -(-len(self.values) // PAIRED_STOPS)
         here = self.values.index(self.default)
@@ -62,7 +63,7 @@ class Control:
     def sent(self, element: Any, value: str) -> object:
         """What marimo's frontend sends for `value` of this ``element``."""
         match self.kind:
-            case "slider":
+            case "slider" | "number":
                 return _number(value)
             case "steps":
                 return self.values.index(value)
@@ -125,7 +126,8 @@ def _described(name: str, element: Any) -> tuple[Kind, tuple[str, ...], str, tup
         case "marimo-switch" | "marimo-checkbox":
             return "switch", ("off", "on"), "on" if first else "off", None
         case "marimo-number":
-            return "number", (), _word(first), (element.start, element.stop, element.step or 0)
+            limits = (element.start, element.stop, element.step or 0)
+            return "number", _round_numbers(element.start, element.stop, first), _word(first), limits
     return "free", (), first if isinstance(first, str) else "", None
 
 
@@ -136,6 +138,16 @@ def _stops(low: float, high: float, step: float, default: float) -> tuple[str, .
     here = round((default - low) / step)
     places = sorted({0, count, *range(here % stride, count + 1, stride)})
     return tuple(_word(round(low + place * step, 10)) for place in places)
+
+
+def _round_numbers(low: float | None, high: float | None, default: float) -> tuple[str, ...]:
+    """What is typed most into a field of numbers above zero: those with one significant digit; both ends and the
+    default. None where an end is open."""
+    if low is None or high is None or low <= 0:
+        return ()
+    powers = range(floor(log10(low)), floor(log10(high)) + 1)
+    places = {low, high, default, *(float(f"{digit}e{power}") for power in powers for digit in range(1, 10))}
+    return tuple(_word(place) for place in sorted(places) if low <= place <= high)
 
 
 def _unlike(name: str, words: list[str]) -> tuple[str, ...]:

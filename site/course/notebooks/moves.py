@@ -61,9 +61,15 @@ def save_moves(session: Session, controls: list[Control], pairs: Sequence[Pair])
         for cell in {cell for each in states for cell in each}:
             cells[cell].singles[control.name] = [cells[cell].place(each.get(cell)) for each in states]
 
+    def is_read(control: Control, states: States) -> bool:
+        own = {control.id, session.variables[control.variable]._id}
+        return any(own & state.read for state in (session.states | states).values())
+
     def both(first: Control, one: str, second: Control, other: str) -> States:
-        if one == first.default or other == second.default:
-            return single[second, other] if one == first.default else single[first, one]
+        if one == first.default or not is_read(first, single[second, other]):
+            return single[second, other]
+        if other == second.default or not is_read(second, single[first, one]):
+            return single[first, one]
         return session.moved(moves([(first, one), (second, other)]))
 
     for at, (first, second) in enumerate(pairs):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from concurrent.futures import Executor
@@ -15,13 +14,14 @@ from rich.progress import Progress
 
 from course.notebooks.controls import find_controls
 from course.notebooks.export import Notebook
+from course.notebooks.loads import are_as_they_were, digest, watched_loads
 from course.notebooks.moves import named_pairs, save_moves
 from course.notebooks.poster import lock_cells
 from course.notebooks.session import running
 from course.steps import step
 
-MADE_BY = [Path(__file__).with_name(f"{name}.py") for name in ("session", "controls", "moves", "poster")]
-RAN_BY = ("marimo", "matplotlib", "numpy")
+MADE_BY = [Path(__file__).with_name(f"{name}.py") for name in ("session", "controls", "moves", "poster", "loads")]
+RAN_BY = ("marimo", "matplotlib", "numpy", "pyyaml")
 
 
 @dataclass(frozen=True)
@@ -33,15 +33,18 @@ class Saved:
 
 
 def save_notebooks(
-    notebooks: Sequence[Notebook], package: Path, workers: Executor, cache: Path, progress: Progress
+    notebooks: Sequence[Notebook], workers: Executor, cache: Path, progress: Progress
 ) -> dict[tuple[str, str], Saved]:
-    """Every notebook, by language and name. What has been computed from the same files of the same ``package`` (the
-    folder of kvtiers) is taken from ``cache``."""
+    """Every notebook, by language and name. What ``cache`` has of one is taken from there while all that it was
+    computed from is as it was."""
     cache.mkdir(parents=True, exist_ok=True)
     with step(progress, "saved states", len(notebooks)) as bar:
-        saved = [workers.submit(_save, notebook.path, _kept(notebook, package, cache)) for notebook in notebooks]
+        saved = [
+            workers.submit(_save, notebook.path, cache / f"{notebook.language}-{notebook.name}.json")
+            for notebook in notebooks
+        ]
         for each in saved:
-            each.add_done_callback(lambda _: bar.advance())
+            each.add_done_callback(lambda done: done.cancelled() or done.exception() or bar.advance())
         # Not as_completed: it waits for ever for what another thread cancels.
         return {
             (notebook.language, notebook.name): each.result() for notebook, each in zip(notebooks, saved, strict=True)
@@ -63,23 +66,14 @@ def save_notebook(path: Path) -> Saved:
 
 
 def _save(path: Path, kept: Path) -> Saved:
+    made_by = [*map(digest, MADE_BY), *map(version, RAN_BY)]
     if kept.is_file():
-        return Saved(**json.loads(kept.read_text(encoding="utf-8")))
-    saved = save_notebook(path)
+        record = json.loads(kept.read_text(encoding="utf-8"))
+        if record["made_by"] == made_by and are_as_they_were(record["loads"]):
+            return Saved(**record["saved"])
+    with watched_loads(path) as loads:
+        saved = save_notebook(path)
     work = kept.with_suffix(".work")  # half a file may not pass for a whole one
-    work.write_text(json.dumps(vars(saved)), encoding="utf-8")
+    work.write_text(json.dumps({"made_by": made_by, "loads": loads, "saved": vars(saved)}), encoding="utf-8")
     work.replace(kept)
-    for other in kept.parent.glob(f"{kept.stem.rpartition('-')[0]}-*.json"):
-        if other != kept:
-            other.unlink()  # what it was before
     return saved
-
-
-def _kept(notebook: Notebook, package: Path, cache: Path) -> Path:
-    """Where it is kept: named by all that it is computed from."""
-    files = [notebook.path, *sorted(notebook.path.parent.glob("public/*")), *MADE_BY]
-    files += sorted(path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    digest = hashlib.sha256(" ".join(map(version, RAN_BY)).encode())
-    for file in files:
-        digest.update(file.read_bytes())
-    return cache / f"{notebook.language}-{notebook.name}-{digest.hexdigest()[:16]}.json"

@@ -10,7 +10,7 @@ import contextlib
 import importlib.util
 import io
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -116,11 +116,9 @@ class Session:
         outputs, read, stopped = dict(self._outputs), dict(self._read), self._stopped
         registered = {name: dict(entries) for name, entries in registry.items() if isinstance(entries, dict)}
         try:
-            for name in sorted(moves, key=lambda name: self._order.index(self.definer(name))):
-                control = self._values[name]
-                control._update(moves[name](control))
-                self._run_again(name)
-            states = {cell: self._state(cell) for name in moves for cell in self.dependent(name)}
+            dependent = {cell for name in moves for cell in self.dependent(name)}
+            self._run_again(moves, dependent)
+            states = {cell: self._state(cell) for cell in self._order if cell in dependent}
             return {cell: state for cell, state in states.items() if state != self.states[cell]}
         finally:
             for name in moves:
@@ -134,14 +132,24 @@ class Session:
         before = [self._read.get(each, frozenset()) for each in self._graph.ancestors(cell)]
         return State(self._outputs[cell], self._read[cell].union(*before))
 
-    def _run_again(self, moved: str) -> None:
-        """Run what depends on a variable. A cell none of whose values has changed would show the same: it is spared."""
-        changed = {moved}
-        for cell in self.dependent(moved):
-            if changed & self._cells[cell].refs:
+    def _run_again(self, moves: Moves, dependent: Container[str]) -> None:
+        """Move controls and run what depends on them, once. A cell none of whose values has changed would show the
+        same: it is spared. What is made anew by the move of another is moved after it."""
+        changed: set[str] = set()
+
+        def move(names: Iterable[str]) -> None:
+            for name in names:
+                control = self._values[name]
+                control._update(moves[name](control))
+                changed.add(name)
+
+        move(name for name in moves if self.definer(name) not in dependent)
+        for cell in self._order:
+            if cell in dependent and changed & self._cells[cell].refs:
                 before = {name: self._values.get(name) for name in self._cells[cell].defs}
                 self._run(cell)
                 changed |= {name for name, value in before.items() if not _is_same(value, self._values.get(name))}
+            move(name for name in moves if self.definer(name) == cell and cell in dependent)
 
     def _run(self, name: str) -> None:
         """Run a cell. It shows what it stops with, if it does; nothing, if one that it depends on has stopped."""

@@ -8,19 +8,20 @@ export function unlock(label) {
   for (const input of inputs(label)) input.disabled = false;
 }
 
-export function read({ kind, values, limits }, label) {
+// What is typed as a number counts once the control takes it; when it `isDone`, the nearest that it takes.
+export function read({ kind, values, limits }, label, isDone) {
   const [input] = inputs(label);
   switch (kind) {
     case "slider": return text(Number(input.value));
     case "steps": return values[Math.round(input.value)];
     case "choice": return values[input.type === "radio" ? inputs(label).findIndex(({ checked }) => checked) : input.selectedIndex];
     case "switch": return values[Number(input.checked)];
-    case "number": return clamp(Number(input.value), limits);
+    case "number": return typed(input.value, limits, isDone);
     default: return input.files?.[0] ?? input.value;
   }
 }
 
-export function write({ kind, values }, label, value) {
+export function write({ kind, values, limits }, label, value) {
   const [input] = inputs(label);
   const at = values.indexOf(value);
   switch (kind) {
@@ -35,6 +36,9 @@ export function write({ kind, values }, label, value) {
       else input.selectedIndex = at;
       break;
     case "switch": input.checked = at === 1; break;
+    case "number":
+      if (typed(input.value, limits) !== value) input.value = value; // "2." may become "2.5"
+      break;
     default: if (input.type !== "file") input.value = value;
   }
 }
@@ -51,7 +55,8 @@ export function snap({ values }, label, before, isHeld) {
 export const text = (number) => String(Number(number.toPrecision(10)));
 const shown = (value) => Number(value).toLocaleString("en-US", { maximumSignificantDigits: 10 });
 
-function clamp(number, [low, high]) {
-  if (!Number.isFinite(number)) return undefined;
-  return text(Math.min(high ?? Infinity, Math.max(low ?? -Infinity, number)));
+function typed(value, [low, high], isDone) {
+  const number = value.trim() ? Number(value) : NaN;
+  const taken = Math.min(high ?? Infinity, Math.max(low ?? -Infinity, number));
+  return Number.isFinite(taken) && (isDone || taken === number) ? text(taken) : undefined;
 }

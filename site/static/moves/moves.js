@@ -73,8 +73,10 @@ export async function start(say) {
     if (!held) address.write(moved, control.name); // a move may replace the control itself: then nothing else is said of it
   });
   view.addEventListener("change", (event) => {
-    const { control } = controlOf(event) ?? {};
-    if (control) address.write(moved, control.name); // what was dragged is let go
+    const { label, control } = controlOf(event) ?? {};
+    if (!control) return;
+    if (control.kind === "number") move(control.name, read(control, label, true) ?? moved.get(control.name) ?? control.default);
+    address.write(moved, control.name); // what was dragged is let go
   });
   view.addEventListener("pointerdown", (event) => {
     if (!controlOf(event)) return;

@@ -102,6 +102,29 @@ def test_beyond_what_is_saved_the_value_stays_and_python_is_announced(visit: Vis
     expect(visit.page.locator("#saved .beyond")).to_have_count(0)
 
 
+def test_a_number_is_typed_and_answered_where_it_is_saved(visit: Visit) -> None:
+    opened(visit, "en/06-prove-it/")
+    drive, beyond = control(visit, "own_drive_gb_per_s"), visit.page.locator("#saved .beyond")
+    result = visit.page.locator("#saved .callout", has_text="of a ceiling of")
+    before = result.inner_text()
+    drive.fill("")
+    drive.press_sequentially("0.04")
+    visit.page.wait_for_url("**?own_drive_gb_per_s=0.04")
+    assert drive.input_value() == "0.04"
+    expect(result).not_to_have_text(before)
+    expect(beyond).to_have_count(0)
+    drive.press("5")
+    expect(beyond).not_to_have_count(0)
+    drive.fill("")
+    drive.press("Enter")
+    expect(drive).to_have_value("0.045")
+    drive.fill("99999")
+    drive.press("Enter")
+    expect(drive).to_have_value("1000")
+    visit.page.wait_for_url("**?own_drive_gb_per_s=1000")
+    expect(beyond).to_have_count(0)
+
+
 def test_what_another_control_hides_does_not_count(visit: Visit) -> None:
     """The model of a dropdown that is not asked for changes nothing: all is as saved."""
     opened(visit, "en/02-kv-size/?layers=40&public=GPT-2")
