@@ -142,7 +142,11 @@ def _(cpu_ram_gib, free_vram_gib, load_bytes, say):
             say(f"free VRAM, {format_bytes(vram_bytes)}", f"可用 VRAM，{format_bytes(vram_bytes)}"): vram_bytes,
             say(f"CPU RAM, {format_bytes(ram_bytes)}", f"CPU 記憶體，{format_bytes(ram_bytes)}"): ram_bytes,
         },
-        beyond=(say("fits free VRAM", "放得進 VRAM"), say("needs RAM", "需要 RAM"), say("needs SSD", "需要 SSD")),
+        beyond=(
+            say("fits free VRAM", "放得進 VRAM"),
+            say("needs CPU RAM", "需要 CPU 記憶體"),
+            say("needs SSD", "需要 SSD"),
+        ),
     )
     return
 

@@ -139,7 +139,7 @@ def _(break_even, ceiling_speedup, cpu_gb_per_s, kv_bytes, prefill_tokens_per_s,
         rates,
         {
             name: [ceiling_speedup(rate, kv_bytes.value, bandwidth.value) for rate in rates]
-            for name, bandwidth in (("SSD", ssd_gb_per_s), ("CPU RAM", cpu_gb_per_s))
+            for name, bandwidth in (("SSD", ssd_gb_per_s), (say("CPU RAM", "CPU 記憶體"), cpu_gb_per_s))
         },
         charts.Axis(say("prefill throughput (tokens/s)", "prefill 吞吐量（token/s）"), format_count, log=True),
         charts.Axis(say("ceiling speedup", "加速上限"), format_times, log=True),
@@ -222,14 +222,14 @@ def _(cold, load, reuse_s, say):
     _why = say(f"in chunks of {_chunk}: nothing shorter is stored", f"以 {_chunk} 的 chunk 計：更短的不會存")
     _from = say("never", "永遠不划算")
     if from_tokens is not None:
-        _from = say(f"{from_tokens:,} tokens loaded", f"載回 {from_tokens:,} 個 token 起")
+        _from = say(f"{from_tokens:,} tokens", f"{from_tokens:,} 個 token")
 
     def speedup(tokens):
         both_s = cold.ttft_s(tokens), reuse_s(tokens)
         return format_times(both_s[0] / both_s[1]) if min(both_s) > 0 else "–"
 
     _at = [(speedup(n), say(f"Speedup at {n:,} tokens", f"{n:,} 個 token 的加速")) for n in (300, 8000)]
-    figures((_from, say("Loading wins from", "載回從何時開始划算"), _why), *_at)
+    figures((_from, say("Loading wins from", "從多長開始，載回才划算"), _why), *_at)
     return (from_tokens,)
 
 

@@ -190,7 +190,11 @@ def _(needed, ram, say, tier_names, verdict, vram):
             say(f"free VRAM, {vram}", f"可用 VRAM，{vram}"): verdict.free_vram_bytes,
             say(f"CPU RAM, {ram}", f"CPU 記憶體，{ram}"): verdict.cpu_ram_bytes,
         },
-        beyond=(say("fits free VRAM", "放得進 VRAM"), say("needs RAM", "需要 RAM"), say("needs SSD", "需要 SSD")),
+        beyond=(
+            say("fits free VRAM", "放得進 VRAM"),
+            say("needs CPU RAM", "需要 CPU 記憶體"),
+            say("needs SSD", "需要 SSD"),
+        ),
     )
     return
 

@@ -201,17 +201,20 @@ def _(LANGUAGE, result, say):
         """,
     )
 
+    def counted(tokens):
+        return tokens if tokens == "–" else f"{tokens:,}"
+
     def evidence_row(sample):
         names = {kind: words(f"{kind}.{getattr(sample, kind)}", LANGUAGE, {}) for kind in ("step", "arm")}
         name = words("report.row", LANGUAGE, names) + (f" ({sample.document})" if len(result.summaries) > 1 else "")
         proof, counters = sample.evidence, sample.evidence.counters
         held, log = proof.server_counters, proof.log
         tiers = (held.l1_hits, held.l2_hits) if held else ("–", "–")
-        chl = f"{log.computed_tokens} / {log.hit_tokens} / {log.need_to_load_tokens}" if log else "–"
+        chl = f"{log.computed_tokens:,} / {log.hit_tokens:,} / {log.need_to_load_tokens:,}" if log else "–"
         retrieved = proof.moved.retrieved_tokens if proof.moved else "–"
         ttft = format_seconds(sample.ttft_s).replace(" ", "\N{NO-BREAK SPACE}")
-        cells = name, ttft, sample.prompt_tokens, counters.own_hits, counters.external_hits
-        return "| " + " | ".join(map(str, (*cells, *tiers, chl, retrieved))) + " |"
+        tokens = sample.prompt_tokens, counters.own_hits, counters.external_hits, *tiers
+        return "| " + " | ".join((name, ttft, *map(counted, tokens), chl, counted(retrieved))) + " |"
 
     in_order = sorted(
         result.samples, key=lambda sample: (list(Arm).index(sample.arm), list(Step).index(sample.step), sample.repeat)
@@ -295,14 +298,14 @@ def _():
 def _(say):
     _solution = say.md(
         """
-        - KV per token: layers, KV heads and head_dim from config.json (lesson 02).
+        - KV per token: layers, KV heads and head_dim from config.json (lesson 2).
         - Prefill throughput: prompt tokens / TTFT of a long, new prompt with `max_tokens` 1.
         - Drive: `fio --rw=read --bs=1M --direct=1 --numjobs=4 --group_reporting --size=1G --name=kv --directory=DIR`: several
           reads at once and past the page cache, as LMCache reads.
         - Ceiling = bandwidth / (throughput x KV bytes per token); discount = measured speedup / ceiling.
         """,
         """
-        - 每個 token 的 KV：從 config.json 讀出層數、KV 頭數與 head_dim（第 02 課）。
+        - 每個 token 的 KV：從 config.json 讀出層數、KV 頭數與 head_dim（第 2 課）。
         - Prefill 吞吐量：一個全新長提示詞的 token 數，除以 `max_tokens` 設為 1 時的 TTFT。
         - 硬碟：`fio --rw=read --bs=1M --direct=1 --numjobs=4 --group_reporting --size=1G --name=kv --directory=DIR`：跟 LMCache 一樣，同時讀好幾份、不經過分頁快取。
         - 上限＝頻寬／（吞吐量 x 每個 token 的 KV 位元組數）；折扣＝實測加速／上限。
@@ -359,7 +362,7 @@ def _(LANGUAGE, pasted_log, say):
     def request_row(request):
         tokens = request.total, request.computed, request.hit, request.load, request.retrieved
         kind = words(f"log.kind.{request.kind}", LANGUAGE, {})
-        return "| " + " | ".join(map(str, (escape(request.id), *tokens, kind))) + " |"
+        return "| " + " | ".join((escape(request.id), *map("{:,}".format, tokens), kind)) + " |"
 
     def gaps():
         """What the verdict would like to rest on and the log does not show, and what was not read of it."""

@@ -66,8 +66,8 @@ def _(say):
     vram_gib = say.slider("KV pool in GPU memory (GiB)", "GPU 記憶體裡的 KV 池（GiB）", 0, 40, value=6)
     cpu_gib = say.slider("CPU RAM (GiB)", "CPU 記憶體（GiB）", 0, 128, 2, value=20)
     disk_gib = say.slider(
-        "Local disk (GiB; 0: no disk tier)",
-        "本機硬碟（GiB；0 是沒有硬碟層）",
+        "Local SSD (GiB; 0: no SSD tier)",
+        "本機 SSD（GiB；0 是沒有 SSD 層）",
         0,
         200,
         5,
@@ -118,7 +118,7 @@ def _(pool_only, say, with_stack):
     answered_by = {
         Tier.VRAM: say("GPU memory", "GPU 記憶體"),
         Tier.CPU: say("CPU RAM", "CPU 記憶體"),
-        Tier.SSD: say("local disk", "本機硬碟"),
+        Tier.SSD: say("local SSD", "本機 SSD"),
         Tier.REMOTE: say("remote", "遠端"),
         Tier.NONE: say("recomputed", "重算"),
     }

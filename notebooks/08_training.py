@@ -197,7 +197,7 @@ def _():
         states = fp32_copy + momentum + variance
         return weights + gradients + states
 
-    mo.show_code(adam_bytes())
+    mo.show_code(adam_bytes(), position="above")
     return (adam_bytes,)
 
 

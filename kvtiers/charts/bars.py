@@ -1,7 +1,7 @@
 """Charts of bars: label and value stand above each bar, where no line crosses them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from kvtiers.charts.drawing import (
     COLOURS,
     GREEN,
     INK,
+    LINE_IN,
     ORANGE,
     PURPLE,
     VERMILION,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LIMIT_LOOKS: tuple[Look, ...] = ((GREEN, "-"), (PURPLE, ":"))
-_SIDE_IN, _LINE_IN, _BAR_IN, _BETWEEN_IN = 0.15, 0.22, 0.18, 0.1
+_SIDE_IN, _BAR_IN, _BETWEEN_IN = 0.15, 0.18, 0.1
 _BAR, _LINE = 8.0, 2.5  # widths of samples in the legend
 
 
@@ -133,7 +134,7 @@ def layer_rows(rows: Mapping[str, Sequence[int]], layers: int, axis: Axis, alt: 
     drawn = _rows(list(rows), [f"{len(marks):,}" for marks in rows.values()], legend_rows=0)
     for y, marks, colour in zip(drawn.y, rows.values(), cycle(COLOURS), strict=False):
         drawn.axes.barh([y] * len(marks), 0.8, left=marks, color=colour, height=drawn.height)
-    scale_x(drawn.axes, axis, 0, layers)
+    scale_x(drawn.axes, replace(axis, least_step=1), 0, layers)
     return svg(drawn.figure, alt)
 
 
@@ -142,11 +143,11 @@ def _rows(labels: Sequence[str], values: Sequence[str], legend_rows: int, bars: 
     room_in = WIDTH_IN - 2 * _SIDE_IN
     folded = any(text_in(f"{label}  {value}") > room_in for label, value in zip(labels, values, strict=True))
     noted = any(bar.note for bar in bars)
-    row_in = (1 + folded + noted) * _LINE_IN + _BAR_IN + _BETWEEN_IN
+    row_in = (1 + folded + noted) * LINE_IN + _BAR_IN + _BETWEEN_IN
     figure, axes = new_axes(legend_rows, plot_in=row_in * len(labels), left_in=_SIDE_IN)
     axes.set_yticks([])
     axes.set_ylim(len(labels), 0)
-    across, line = axes.get_yaxis_transform(), _LINE_IN / row_in
+    across, line = axes.get_yaxis_transform(), LINE_IN / row_in
     for row, (label, value) in enumerate(zip(labels, values, strict=True)):
         axes.text(0, row + line / 2, label, transform=across, va="center_baseline")
         axes.text(1, row + (0.5 + folded) * line, value, transform=across, ha="right", va="center_baseline")
@@ -157,7 +158,7 @@ def _rows(labels: Sequence[str], values: Sequence[str], legend_rows: int, bars: 
 
 
 def _across(
-    drawn: _Rows, places: Sequence[Iterable[float]], share: float = 0.65
+    drawn: _Rows, places: Sequence[Iterable[float]], share: float = 0.5
 ) -> list[tuple[tuple[float, float], tuple[float, float]]]:
     """An upright stroke at each row's places, as far up and down as ``share`` of the bar's height."""
     reach = share * drawn.height

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from kvtiers.charts.drawing import (
     BLUE,
     GREEN,
     INK,
+    LINE_IN,
     ORANGE,
     PURPLE,
     VERMILION,
@@ -19,16 +20,25 @@ from kvtiers.charts.drawing import (
     new_axes,
     scale_x,
     svg,
+    text_in,
     ticks,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.transforms import Bbox, BboxBase
 
 _LOOKS: tuple[Look, ...] = ((BLUE, "-"), (ORANGE, "--"), (GREEN, ":"), (VERMILION, "-."))
 _LEVEL: Look = (INK, ":")
 _LEVEL_WIDTH = 1.5
 _SHADE = 0.18
+_CORNERS: tuple[tuple[Literal["left", "right"], Literal["bottom", "top"]], ...] = (
+    ("left", "bottom"),
+    ("left", "top"),
+    ("right", "top"),
+    ("right", "bottom"),
+)
+"""Of a label at the point it belongs to: its left or right end there, its lower or upper edge."""
 _ABOVE_THE_AXIS = 0.03  # of the height: a line at 0 must not hide behind the axis
 
 
@@ -57,7 +67,7 @@ def lines(
 ) -> Chart:
     """A line per series over ``x``; a labelled point ``here``, vertical lines at ``marks``, a horizontal ``level``.
 
-    Series and marks have four looks between them.
+    Series and marks have four looks between them. A mark beyond ``x`` stands in the legend only.
     """
     marks = marks or {}
     looks = dict(zip([*series, *marks], _LOOKS, strict=False))
@@ -72,7 +82,8 @@ def lines(
         _shade(axes, x, series, gap)
     for name, values in series.items():
         axes.plot(x, values, color=looks[name][0], linestyle=looks[name][1], clip_on=False)
-    for name, position in ((name, position) for name, positions in marks.items() for position in positions):
+    inside = [(name, each) for name, positions in marks.items() for each in positions if min(x) <= each <= max(x)]
+    for name, position in inside:
         axes.axvline(position, color=looks[name][0], linestyle=looks[name][1])
     if level:
         axes.axhline(level[0], color=_LEVEL[0], linestyle=_LEVEL[1], linewidth=_LEVEL_WIDTH)
@@ -80,7 +91,7 @@ def lines(
     others = [*(level[:1] if level else ()), *(here[1:2] if here else ())]
     _scale_y(axes, y_axis, [*(value for values in series.values() for value in values), *others])
     if here:
-        _point(axes, next(iter(series.values())), *here)
+        _point(axes, *here)
     figure.text(0.02, axes.get_position().y1 + 0.02, y_axis.label, va="bottom")
     return svg(figure, alt)
 
@@ -102,11 +113,33 @@ def _shade(axes: "Axes", x: Sequence[float], series: Mapping[str, Sequence[float
     axes.plot([x[place]] * 2, [lower[place], upper[place]], color=PURPLE)
 
 
-def _point(axes: "Axes", heights: Sequence[float], x: float, y: float, label: str) -> None:
-    """Where there is more room its label stands beside it."""
-    across = axes.transAxes.inverted().transform(axes.transData.transform((x, y)))[0]
-    axes.text(x, y, "●", color=VERMILION, ha="center", va="center_baseline")
+def _point(axes: "Axes", x: float, y: float, label: str) -> None:
+    """Its label stands beside it where the fewest lines cross it, inside the plot if it can."""
     beside = f"\N{NO-BREAK SPACE}{label}\N{NO-BREAK SPACE}"
-    side = "right" if across > 0.5 else "left"
-    free_below = (heights[-1] >= heights[0]) == (side == "left")  # on the other side of the line than it goes on
-    axes.text(x, y, beside, ha=side, va="top" if free_below else "bottom")
+    size = (text_in(beside) * axes.figure.dpi, LINE_IN * axes.figure.dpi)
+    place = axes.transData.transform((x, y))
+    crossing = [line.get_path().transformed(line.get_transform()) for line in axes.get_lines()]
+
+    def faults(corner: tuple[str, str]) -> tuple[bool, int]:
+        box = _beside(place, size, *corner)
+        return not _holds(axes.bbox, box), sum(path.intersects_bbox(box, filled=False) for path in crossing)
+
+    side, above = min(_CORNERS, key=faults)
+    axes.text(x, y, "●", color=VERMILION, ha="center", va="center_baseline")
+    axes.text(x, y, beside, ha=side, va=above)
+
+
+def _beside(place: Sequence[float], size: tuple[float, float], side: str, above: str) -> "Bbox":
+    """What a text of that size covers, in pixels, without the narrow margin that keeps it off the point itself."""
+    from matplotlib.transforms import Bbox  # noqa: PLC0415
+
+    (x, y), (width, height) = place, size
+    left, bottom = x - (width if side == "right" else 0), y - (height if above == "top" else 0)
+    margin_x, margin_y = 0.05 * width, 0.1 * height
+    return Bbox([[left + margin_x, bottom + margin_y], [left + width - margin_x, bottom + height - margin_y]])
+
+
+def _holds(plot: "BboxBase", inner: "Bbox") -> bool:
+    """Whether a box lies within the plot; above its right half there is room too, the left one has the axis's label."""
+    top = plot.y1 + (inner.height if inner.x0 > (plot.x0 + plot.x1) / 2 else 0)
+    return bool(plot.x0 <= inner.x0 and inner.x1 <= plot.x1 and plot.y0 <= inner.y0 and inner.y1 <= top)

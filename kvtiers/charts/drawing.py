@@ -20,6 +20,7 @@ INK = "#010203"  # stands for the page's text colour until the SVG is written
 # A phone of 360 px leaves 312 to 328 px beside the margins: there a point is a pixel or a little more.
 WIDTH_IN = 4.3
 _ROW_IN, _BELOW_IN, _FONT_PT = 0.26, 0.6, 12
+LINE_IN = 0.22  # of text inside a plot
 _LARGEST = 1.4  # times that width on a wide page
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -75,13 +76,14 @@ def in_course_style(draw: Callable[Arguments, Chart]) -> Callable[Arguments, Cha
 @dataclass(frozen=True)
 class Axis:
     """An axis: what it says, how it writes its numbers, whether it is logarithmic. ``step_base``: even steps are round
-    in this base, 1024 for bytes."""
+    in this base, 1024 for bytes; none is smaller than ``least_step``, 1 for what has no parts."""
 
     label: str
     format: Format = lambda value: f"{value:,.10g}"
     log: bool = False
     log_base: float = 10
     step_base: float = 10
+    least_step: float = 0
 
 
 def new_axes(legend_rows: int, plot_in: float, left_in: float, title_in: float = 0.1) -> tuple["Figure", "Axes"]:
@@ -115,16 +117,16 @@ def scale_x(axes: "Axes", axis: Axis, low: float, high: float) -> None:
 
 def ticks(axis: Axis, low: float, high: float) -> tuple[list[float], list[str]]:
     """Where an axis has its numbers, and what they say."""
-    values = _log_ticks(low, high, axis.log_base) if axis.log else _even_ticks(high, axis.step_base)
+    values = _log_ticks(low, high, axis.log_base) if axis.log else _even_ticks(high, axis.step_base, axis.least_step)
     return values, [axis.format(value) for value in values]
 
 
-def _even_ticks(high: float, base: float) -> list[float]:
-    """About five round steps from 0 to ``high``."""
+def _even_ticks(high: float, base: float, least: float) -> list[float]:
+    """About five round steps from 0 to ``high``, none smaller than ``least``."""
     unit = base ** math.floor(math.log(high, base)) if base != 10 else 1.0
     rough = high / unit / 5
     power = 10 ** math.floor(math.log10(rough))
-    step = unit * next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)
+    step = max(least, unit * next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough))
     return [step * index for index in range(int(high / step) + 1)]
 
 

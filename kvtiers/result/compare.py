@@ -44,7 +44,8 @@ def ttft_text(row: StepSummary) -> str:
 def spread_text(spread: Spread) -> str:
     """Smallest and largest, in the median's unit."""
     if spread.median_s < 1:
-        return f"{spread.min_s * 1000:.0f}–{spread.max_s * 1000:.0f} ms"
+        decimals = 1 if spread.max_s < 0.1 else 0
+        return f"{spread.min_s * 1000:,.{decimals}f}–{spread.max_s * 1000:,.{decimals}f} ms"
     decimals = 2 if spread.max_s < 10 else 1
     return f"{spread.min_s:.{decimals}f}–{spread.max_s:.{decimals}f} s"
 
@@ -52,7 +53,8 @@ def spread_text(spread: Spread) -> str:
 def evidence_text(samples: Sequence[Sample], document: str, row: StepSummary, language: str) -> str:
     """What proves a step, in tokens: once where its samples agree, as a range where they do not."""
     proofs = [s.evidence for s in samples if (s.arm, s.step, s.document) == (row.arm, row.step, document)]
-    ranges = {name: "-".join(map(str, sorted({min(each), max(each)}))) for name, each in _tokens(proofs).items()}
+    ends = {name: sorted({min(each), max(each)}) for name, each in _tokens(proofs).items()}
+    ranges = {name: "–".join(f"{tokens:,}" for tokens in each) for name, each in ends.items()}
     return " ".join(f"{text(f'evidence.{name}', language, {})} {shown}" for name, shown in ranges.items())
 
 

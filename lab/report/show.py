@@ -106,10 +106,11 @@ def save_chart(result: Result, path: Path) -> None:
         )
     axes.invert_yaxis()
     axes.set_xlim(0, max((row.ttft.max_s for _, row in rows), default=1) * 1000 * 1.55)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_xlabel("TTFT, ms: median, min to max")
+    longest, pool = max(result.settings.document_tokens), result.settings.pool_tokens
     axes.set_title(
-        f"{result.model.name}, {max(result.settings.document_tokens)} tokens, pool {result.settings.pool_tokens} tokens"
-        + ("" if result.valid else "  -  NOT VALID"),
+        f"{result.model.name}, {longest:,} tokens, pool {pool:,} tokens" + ("" if result.valid else "  -  NOT VALID"),
         loc="left",
     )
     axes.spines[["top", "right"]].set_visible(False)

@@ -25,6 +25,7 @@ from tests.browser.looks import (
     issues,
     refused,
 )
+from tests.lessons.test_chinese import OTHER_WORDS
 
 WEIGHT_BYTES = 200_000
 # Bytes over the wire of the page's own document; the notebook is a document of its own.
@@ -74,11 +75,16 @@ def test_a_page_fits_a_phone(opened: Visit) -> None:
     assert opened.page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0
     assert body.evaluate(TOO_WIDE) == []
     assert body.evaluate(TOO_NARROW) == []
+    if opened.page.locator("#saved").count():
+        opened.page.locator("#tab-notebook").click()
+        assert opened.page.locator("#saved").evaluate("saved => saved.scrollWidth - saved.clientWidth") <= 0
 
 
 def test_a_chinese_page_shows_no_english(opened: Visit) -> None:
     if opened.page.locator("html").get_attribute("lang") == "zh-TW":
-        assert english(opened.page.locator("body").evaluate(SAID)) == []
+        said = opened.page.locator("body").evaluate(SAID)
+        assert english(said) == []
+        assert [text for text in said if OTHER_WORDS.search(text)] == []
 
 
 def test_a_page_has_no_serious_issue(opened: Visit) -> None:

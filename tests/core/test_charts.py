@@ -55,7 +55,13 @@ DRAWINGS: dict[str, Callable[[], str]] = {
         marks={"平衡": [50]},
     ),
 }
+BELOW_THE_BASELINE_PX = 2.5
+"""Of 12 px letters: as far as a Chinese one reaches."""
 drawings = pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS.keys())
+
+
+def _texts(drawing: str) -> list[ElementTree.Element]:
+    return [element for element in ElementTree.fromstring(drawing).iter() if element.tag.endswith("text")]
 
 
 @drawings
@@ -76,7 +82,7 @@ def test_a_page_can_hold_two_charts(draw: Callable[[], str]) -> None:
 
 @drawings
 def test_text_is_text_in_the_pages_font_and_colour(draw: Callable[[], str]) -> None:
-    texts = [element for element in ElementTree.fromstring(draw()).iter() if element.tag.endswith("text")]
+    texts = _texts(draw())
     assert texts
     for text in texts:
         style = text.get("style", "")
@@ -105,6 +111,40 @@ def test_a_line_at_zero_lies_above_the_axis() -> None:
     }
     line_y, axis_y = at.values()
     assert axis_y - line_y > 2
+
+
+@pytest.mark.parametrize("x", [1, 10, 100])
+def test_a_points_label_keeps_off_the_lines_and_inside_the_chart(x: int) -> None:
+    """It stands between no two lines: here another falls a little above its own."""
+    series = {"below": [100, 10, 1], "above": [400, 40, 4]}
+    drawing = charts.lines(
+        [1, 10, 100], series, Axis("x", log=True), Axis("y", log=True), ALT, here=(x, 100 / x, "you are here")
+    )
+    assert list(illegible(drawing)) == []
+    label = next(text for text in _texts(drawing) if "you are here" in "".join(text.itertext()))
+    assert ("anchor: end" in label.get("style", "")) == (x > 1)
+
+
+def test_a_mark_beyond_the_axis_is_told_and_not_drawn() -> None:
+    drawing = charts.lines([0, 10], {"a": [0, 1]}, Axis("x"), Axis("y"), ALT, marks={"at 20": [20]})
+    assert "at 20" in drawing
+    width = float(re.findall(r'viewBox="0 0 (\d+)', drawing)[0])
+    assert max(float(x) for x in re.findall(r"[ML] ([\d.]+) [\d.]+", drawing)) <= width
+
+
+@pytest.mark.parametrize("limit", [1, 10, 1000])
+def test_a_limit_ends_below_the_text_above_its_bar(limit: int) -> None:
+    drawing = charts.log_bars({"需要": 3.0}, Axis("KV", log=True), (1, 1000), ALT, {"limit": limit})
+    upright = re.findall(r'd="M ([\d.]+) ([\d.]+) \nL \1 ([\d.]+) \n" style="[^"]*#009e73', drawing)
+    top = min(float(y) for _, *ends in upright for y in ends)
+    baselines = [float(text.get("y", "0")) for text in _texts(drawing)]
+    above = max(y for y in baselines if y < top)
+    assert top - above >= BELOW_THE_BASELINE_PX
+
+
+def test_layers_are_counted_in_whole_ones() -> None:
+    ticks = ["".join(text.itertext()) for text in _texts(charts.layer_rows({"all": [0]}, 1, Axis("layer"), ALT))]
+    assert not [tick for tick in ticks if "." in tick]
 
 
 def test_labels_are_drawn_in_the_callers_language() -> None:

@@ -13,8 +13,9 @@ SLUGS = sorted(path.name for path in LESSONS.glob("[0-9][0-9]-*"))
 LANGUAGES = ("en", "zh-TW")
 CLAIM = re.compile(r"\{claim\}`([a-z0-9-]+)`")
 TERM = re.compile(r"\{term\}`[^`<]+ <([a-z0-9-]+)>`")
-# A number in its own right: not part of a name (Qwen3-4B, fp16, V1) nor of a lesson's number (02).
-NUMBER = re.compile(r"(?<![A-Za-z0-9_.,/-])(?!0[1-8]\b)\d+(?:,\d{3})*(?:\.\d+)*[kM%]?(?![A-Za-z0-9]|[,.]\d)")
+# A number in its own right: not part of a name (Qwen3-4B, fp16, V1) nor a lesson's, which has the one digit it has in
+# every heading and link.
+NUMBER = re.compile(r"(?<![A-Za-z0-9_.,/-])(?<!esson )(?!\d 課)\d+(?:,\d{3})*(?:\.\d+)*[kM%]?(?![A-Za-z0-9]|[,.]\d)")
 
 
 def source(slug: str, language: str) -> str:

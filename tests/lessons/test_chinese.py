@@ -18,7 +18,7 @@ SIMPLIFIED = "为这个们来说时会对没发还进过长关开问题级记忆
 # A second word for what has a first one (提示詞, 檢查碼, 查詢, 載回, 硬碟, CPU 記憶體), and what reads as translated.
 OTHER_WORDS = re.compile(
     "提示(?!詞)|查找|(?<!快)取回|磁碟|CPU RAM|activation|冷請求"
-    "|知道更好|灌水|圍牆|上一輩子|一件衣服|(?<!回)答應|老實|RAG 前言"
+    "|快載|知道更好|灌水|圍牆|上一輩子|一件衣服|(?<!回)答應|老實|RAG 前言"
 )
 FILES = [
     *(*LESSONS.rglob("zh-TW.md"), *LESSONS.rglob("quiz.yaml"), *PROJECT.glob("notebooks/*.py")),
@@ -69,3 +69,9 @@ def test_chinese_is_written_as_in_taiwan(path: Path) -> None:
 
 def test_a_second_word_is_found() -> None:
     assert OTHER_WORDS.findall("快取回應了提示詞，從磁碟取回提示") == ["磁碟", "取回", "提示"]
+    assert OTHER_WORDS.findall("由分頁快載回應") == ["快載"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PROJECT)))
+def test_a_percentage_is_written_one_way(path: Path) -> None:
+    assert re.findall(r"[\d}] %", path.read_text()) == []

@@ -71,6 +71,7 @@ def test_a_models_number_is_that_of_its_config(reading: Reading) -> None:
 def test_reported_speedups_are_those_of_the_reported_file(reading: Reading) -> None:
     rows = json.loads((REFERENCE / "rtx4090-reported.json").read_text())["rows"]
     claims = [reading.claims[name] for name in ("reported-06b", "reported-17b", "reported-4b")]
+    assert all("prefix length not given" in claim.source["en"] for claim in claims)
     for row, claim in zip(rows, claims, strict=True):
         assert claim.value == f"{row['cold_over_ssd_reuse']}x"
         assert claim.source["en"].startswith(row["model"])
@@ -134,7 +135,7 @@ def test_a_measured_claim_without_its_result_is_named(tmp_path: Path) -> None:
         load_claims(ledger(tmp_path, entry), tmp_path)
 
 
-@pytest.mark.parametrize("kind", ["measured", "computed", "source", "reported"])
+@pytest.mark.parametrize("kind", ["measured", "computed", "assumed", "source", "reported"])
 def test_a_page_says_why_a_value_is_held_true(reading: Reading, kind: str) -> None:
     claim = next(claim for claim in reading.claims.values() if claim.kind == kind)
     for language, words in reading.texts.items():

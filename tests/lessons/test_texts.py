@@ -43,8 +43,9 @@ def test_inputs_are_those_of_both_languages(slug: str) -> None:
 
 
 def test_a_number_without_a_claim_is_found() -> None:
-    assert numbers("It takes 250 ms on Qwen3-4B with fp16, see lesson 02 and `T=1330`, {claim}`x`.") == ["250"]
-    assert numbers("約 12.5% 的 1,000 個 token") == ["12.5%", "1,000"]
+    assert numbers("It takes 250 ms on Qwen3-4B with fp16, see lesson 2 and `T=1330`, {claim}`x`.") == ["250"]
+    assert numbers("約 12.5% 的 1,000 個 token，見第 2 課") == ["12.5%", "1,000"]
+    assert numbers("見第 02 課") == ["02"]
 
 
 @pytest.mark.parametrize("slug", SLUGS)

@@ -107,5 +107,8 @@ def _computed(compute: Mapping[str, Any]) -> Any:
 
 def _setup(result: Result) -> dict[str, str]:
     versions, machine = result.versions, result.machine
-    ran = f"vLLM {versions.vllm} ({result.mode}), LMCache {versions.lmcache}, {machine.cpu}"
-    return {"en": f"{ran}, {machine.cores} cores", "zh-TW": f"{ran}，{machine.cores} 核心"}
+    vllm, lmcache, cpu, cores = versions.vllm, versions.lmcache, machine.cpu, machine.cores
+    return {
+        "en": f"vLLM {vllm} ({result.mode}), LMCache {lmcache}, {cpu}, {cores} cores",
+        "zh-TW": f"vLLM {vllm}（{result.mode}）、LMCache {lmcache}、{cpu}，{cores} 核心",
+    }

@@ -18,7 +18,7 @@ from course.notebooks.saved import Saved
 from course.notebooks.share import first_chart
 
 HOME_CHART = "06_prove_it"
-KINDS = ("measured", "computed", "source", "reported")
+KINDS = ("measured", "computed", "assumed", "source", "reported")
 
 
 @dataclass(frozen=True)

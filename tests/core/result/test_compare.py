@@ -22,8 +22,8 @@ def test_a_column_a_run_and_a_row_a_step_that_any_of_them_has() -> None:
         *("cold, with LMCache", "GPU hit, with LMCache", "RAM hit, with LMCache", "SSD reuse, with LMCache"),
         *("cold, control", "GPU hit, control", "evicted, control"),
     ]
-    assert rows[0][1:] == ["990 ms (900–1080 ms)", "12.4 s"]
-    assert rows[3][1:] == ["88 ms (80–96 ms), 11.2x", "–"]
+    assert rows[0][1:] == ["990 ms (900–1,080 ms)", "12.4 s"]
+    assert rows[3][1:] == ["88 ms (80.0–96.0 ms), 11.2x", "–"]
 
 
 def test_every_language_has_the_words() -> None:
