@@ -23,7 +23,8 @@ from lab.knobs import Knobs
 from lab.launches import LocalRun
 from lab.machine import describe
 from lab.report import outcome
-from lab.trials.stage import Stage, stage_for
+from lab.trials.run import stage_for
+from lab.trials.stage import Stage
 from machine import MachineError
 from progress import add_bar, bars
 

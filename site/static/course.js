@@ -120,6 +120,20 @@ function tabs() {
   follow();
 }
 
+// Resolves when the reader has moved nothing for a moment; sooner than Python could wait for it in any case.
+async function pause() {
+  const MOMENT_MS = 300;
+  const MOMENTS = 4;
+  let isMoving = true;
+  const note = () => (isMoving = true);
+  panel.addEventListener("input", note);
+  for (let moment = 0; isMoving && moment < MOMENTS; moment += 1) {
+    isMoving = false;
+    await new Promise((done) => setTimeout(done, MOMENT_MS));
+  }
+  panel.removeEventListener("input", note);
+}
+
 // The saved view stays on top and answers the reader's moves until the notebook's kernel has run every cell and has made
 // the same moves: none is lost.
 function start() {
@@ -134,9 +148,11 @@ function start() {
     set(panel.dataset.state);
   };
   const moves = import("./moves/moves.js").then((module) => module.start(say)).catch(() => undefined);
-  // The notebook's frontend keeps the page's thread busy for a second: the controls answer before it comes.
-  moves.finally(() => {
+  // The notebook's frontend keeps the page's thread busy for a second: moves that are made at once are answered before it
+  // comes. Python, which takes longer than that, is starting meanwhile.
+  moves.finally(async () => {
     delete root.dataset.moved;
+    await pause();
     frame.src = frame.dataset.src;
   });
   frame.addEventListener("load", () => {
@@ -155,11 +171,9 @@ function start() {
   edit.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    const { location: here } = frame.contentWindow;
-    const [from, to] = [here.href, edit.href];
     set("starting");
-    here.replace(to);
-    edit.href = from;
+    [frame.dataset.src, edit.href] = [edit.href, frame.dataset.src];
+    if (frame.src) frame.contentWindow.location.replace(frame.dataset.src); // before it has come, it comes as that
     [edit.textContent, edit.dataset.other] = [edit.dataset.other, edit.textContent];
   });
   document.getElementById("reset").addEventListener("click", (event) => {

@@ -1,5 +1,6 @@
 """Loads the lessons, and writes pages from the templates with Jinja2."""
 
+import gzip
 import json
 import re
 import tomllib
@@ -119,10 +120,12 @@ class Pages:
             self._written.append(place)
 
     def write_data(self, place: str, language: str, data: object) -> None:
-        """Write `data` as JSON to the file `language`/`place`, for the scripts of a page beside it."""
+        """Write `data` as JSON, packed with gzip, to the file `language`/`place`, for the scripts of a page beside it:
+        they unpack it themselves, since many a host compresses nothing."""
         path = self._out / language / place
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(data, ensure_ascii=False, separators=(",", ":")), encoding="utf-8")
+        text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+        path.write_bytes(gzip.compress(text.encode(), mtime=0))
 
     def write_entrance(self, template: str, **values: object) -> None:
         """Render the site's own front page, which shows what the first language's does."""

@@ -134,7 +134,7 @@ def write_reading(
         pages.write("pairs.html.j2", "version-pairs/", language, table=reading.pairs[language])
         for place, lesson in enumerate(course):
             notebook = saved[language, lesson.notebook]
-            pages.write_data(f"{lesson.slug}/moves.json", language, _linked(notebook.moves, course))
+            pages.write_data(f"{lesson.slug}/moves.bin", language, _linked(notebook.moves, course))
             pages.write(
                 "lesson.html.j2",
                 f"{lesson.slug}/",

@@ -44,7 +44,7 @@ def save_notebooks(
             for notebook in notebooks
         ]
         for each in saved:
-            each.add_done_callback(lambda done: done.cancelled() or done.exception() or bar.advance())
+            each.add_done_callback(lambda done: None if done.cancelled() or done.exception() else bar.advance())
         # Not as_completed: it waits for ever for what another thread cancels.
         return {
             (notebook.language, notebook.name): each.result() for notebook, each in zip(notebooks, saved, strict=True)

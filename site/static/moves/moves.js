@@ -5,12 +5,16 @@ import { read, snap, unlock, write } from "./controls.js";
 import { Live } from "./live.js";
 import { Saved } from "./saved.js";
 
+async function fetchMoves() {
+  const answer = await fetch("moves.bin");
+  if (!answer.ok) throw new Error(`moves.bin: HTTP ${answer.status}`);
+  return new Response(answer.body.pipeThrough(new DecompressionStream("gzip"))).json();
+}
+
 // `say` is called with the name of what there is to say about the moves, or with nothing.
 export async function start(say) {
   const view = document.getElementById("saved");
-  const answer = await fetch("moves.json");
-  if (!answer.ok) throw new Error(`moves.json: HTTP ${answer.status}`);
-  const saved = new Saved(await answer.json());
+  const saved = new Saved(await fetchMoves());
   const { controls } = saved;
   const address = new Address(controls);
   const drawn = new Map(); // what a cell shows now, where that is not its default

@@ -1,8 +1,11 @@
 """States of a notebook, as an address asks for them: which are saved, and whether the live notebook shows the same."""
 
+import gzip
+import json
 import random
 from contextlib import suppress
 from typing import Any
+from urllib.parse import urljoin
 
 from playwright.sync_api import Error
 
@@ -43,7 +46,8 @@ GO = "search => { history.pushState(null, '', search); dispatchEvent(new PopStat
 
 def saved_states(visit: Visit, count: int = STATES) -> list[dict[str, str]]:
     """Some of the states that are saved of the lesson on the page, one of them of a pair where there is one."""
-    moves: dict[str, Any] = visit.page.evaluate("() => fetch('moves.json').then((answer) => answer.json())")
+    packed = visit.page.request.get(urljoin(visit.page.url, "moves.bin")).body()
+    moves: dict[str, Any] = json.loads(gzip.decompress(packed))
     shown = visit.page.locator("#saved [data-control]").evaluate_all("e => e.map(({ dataset }) => dataset.control)")
     chance = random.Random(SEED + len(visit.page.url))
     movable = {name: control for name, control in moves["controls"].items() if control["values"] and name in shown}
