@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from kvtiers.result.survival import Finding, Reply, Scenario
+from lab.errors import LabError
 from lab.trials import redis, warm_up
 from lab.trials.aborts import client_gone
 from lab.trials.case import Again, Case, Scenarios, Trial, asked
-from lab.trials.chunks import in_order
 from lab.trials.engine import Engine, Prompt
 from lab.trials.stage import Stage
 
@@ -78,6 +78,21 @@ def _one_damaged(stage: Stage, damage: Callable[[Path], None]) -> Again:
     lives = stage.first.lives(after_error=answer.completion is None)
     expected = Finding(_DAMAGED * stage.wanted.knobs.chunk_tokens, Reply.SAME)
     return Again(expected, own.prompt, stage.first, answer, cold=own.cold, lives=lives)
+
+
+def in_order(stage: Stage) -> tuple[Case, list[Path]]:
+    """A new document that is stored chunk by chunk, and the files of its chunks, whose names hide their place."""
+    prompt, chunk, found = stage.new_document("in order"), stage.wanted.knobs.chunk_tokens, list[Path]()
+    known = stage.files()
+    for end in range(chunk, len(prompt), chunk):
+        stage.first.ask(prompt[: end + 1])
+        stage.settle()
+        new = stage.files() - known
+        if len(new) != 1:
+            raise LabError(f"a chunk of {chunk} tokens was stored in {len(new)} files, where one was expected")
+        found += new
+        known |= new
+    return Case(prompt, stage.first.ask(prompt), set(found)), found
 
 
 def _chunks_swapped(stage: Stage, case: Case) -> Again:

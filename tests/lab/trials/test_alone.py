@@ -15,8 +15,8 @@ from lab.knobs import Knobs
 from lab.launches import Directories, LocalRun, Staged, pool_of, storage_for
 from lab.pairs.prove import FAULTS
 from lab.trials.alone import AloneStage
-from lab.trials.chunks import in_order
 from lab.trials.stage import PORTS, Stage
+from lab.trials.survive import in_order
 
 KNOBS = Knobs(repeats=1, control=False, restart=False)
 WANTED = LocalRun(PRESETS["tiny"], KNOBS, lmcache_mode=LMCacheMode.IN_PROCESS)
