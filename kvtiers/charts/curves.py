@@ -121,7 +121,7 @@ def _point(axes: "Axes", x: float, y: float, label: str) -> None:
     """Its label stands beside it where the fewest lines cross it, inside the plot if it can."""
     beside = f"\N{NO-BREAK SPACE}{label}\N{NO-BREAK SPACE}"
     size = (text_in(beside) * axes.figure.dpi, LINE_IN * axes.figure.dpi)
-    place = axes.transData.transform((x, y))
+    place = axes.transData.transform((x, y)).tolist()
     crossing = [line.get_path().transformed(line.get_transform()) for line in axes.get_lines()]
 
     def faults(corner: tuple[str, str]) -> tuple[bool, int]:
