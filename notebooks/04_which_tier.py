@@ -178,6 +178,7 @@ def _(LANGUAGE, advice, say, tier_names, verdict):
 @app.cell
 def _(needed, ram, say, tier_names, verdict, vram):
     _name = tier_names[verdict.tier]
+    _needs = say("needs CPU RAM", "需要 CPU 記憶體"), say("needs SSD", "需要 SSD")
     charts.log_bars(
         {say("needed", "需要"): verdict.needed_bytes},
         charts.Axis(say("KV cache (logarithmic)", "KV 快取（對數刻度）"), format_bytes, log=True, log_base=4),
@@ -190,11 +191,7 @@ def _(needed, ram, say, tier_names, verdict, vram):
             say(f"free VRAM, {vram}", f"可用 VRAM，{vram}"): verdict.free_vram_bytes,
             say(f"CPU RAM, {ram}", f"CPU 記憶體，{ram}"): verdict.cpu_ram_bytes,
         },
-        beyond=(
-            say("fits free VRAM", "放得進 VRAM"),
-            say("needs CPU RAM", "需要 CPU 記憶體"),
-            say("needs SSD", "需要 SSD"),
-        ),
+        beyond=(say("fits free VRAM", "放得進 VRAM"), *_needs),
     )
     return
 

@@ -201,20 +201,17 @@ def _(LANGUAGE, result, say):
         """,
     )
 
-    def counted(tokens):
-        return tokens if tokens == "–" else f"{tokens:,}"
-
     def evidence_row(sample):
         names = {kind: words(f"{kind}.{getattr(sample, kind)}", LANGUAGE, {}) for kind in ("step", "arm")}
         name = words("report.row", LANGUAGE, names) + (f" ({sample.document})" if len(result.summaries) > 1 else "")
         proof, counters = sample.evidence, sample.evidence.counters
         held, log = proof.server_counters, proof.log
-        tiers = (held.l1_hits, held.l2_hits) if held else ("–", "–")
+        tiers = (f"{held.l1_hits:,}", f"{held.l2_hits:,}") if held else ("–", "–")
         chl = f"{log.computed_tokens:,} / {log.hit_tokens:,} / {log.need_to_load_tokens:,}" if log else "–"
-        retrieved = proof.moved.retrieved_tokens if proof.moved else "–"
+        retrieved = f"{proof.moved.retrieved_tokens:,}" if proof.moved else "–"
         ttft = format_seconds(sample.ttft_s).replace(" ", "\N{NO-BREAK SPACE}")
-        tokens = sample.prompt_tokens, counters.own_hits, counters.external_hits, *tiers
-        return "| " + " | ".join((name, ttft, *map(counted, tokens), chl, counted(retrieved))) + " |"
+        tokens = sample.prompt_tokens, counters.own_hits, counters.external_hits
+        return "| " + " | ".join((name, ttft, *map("{:,}".format, tokens), *tiers, chl, retrieved)) + " |"
 
     in_order = sorted(
         result.samples, key=lambda sample: (list(Arm).index(sample.arm), list(Step).index(sample.step), sample.repeat)

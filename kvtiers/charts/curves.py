@@ -82,9 +82,8 @@ def lines(
         _shade(axes, x, series, gap)
     for name, values in series.items():
         axes.plot(x, values, color=looks[name][0], linestyle=looks[name][1], clip_on=False)
-    inside = [(name, each) for name, positions in marks.items() for each in positions if min(x) <= each <= max(x)]
-    for name, position in inside:
-        axes.axvline(position, color=looks[name][0], linestyle=looks[name][1])
+    for name, positions in marks.items():
+        _mark(axes, [each for each in positions if min(x) <= each <= max(x)], looks[name])
     if level:
         axes.axhline(level[0], color=_LEVEL[0], linestyle=_LEVEL[1], linewidth=_LEVEL_WIDTH)
     scale_x(axes, x_axis, min(x), max(x))
@@ -94,6 +93,11 @@ def lines(
         _point(axes, *here)
     figure.text(0.02, axes.get_position().y1 + 0.02, y_axis.label, va="bottom")
     return svg(figure, alt)
+
+
+def _mark(axes: "Axes", positions: Sequence[float], look: Look) -> None:
+    for position in positions:
+        axes.axvline(position, color=look[0], linestyle=look[1])
 
 
 def _scale_y(axes: "Axes", axis: Axis, heights: Sequence[float]) -> None:
@@ -117,7 +121,7 @@ def _point(axes: "Axes", x: float, y: float, label: str) -> None:
     """Its label stands beside it where the fewest lines cross it, inside the plot if it can."""
     beside = f"\N{NO-BREAK SPACE}{label}\N{NO-BREAK SPACE}"
     size = (text_in(beside) * axes.figure.dpi, LINE_IN * axes.figure.dpi)
-    place = tuple(axes.transData.transform((x, y)))
+    place = axes.transData.transform((x, y)).tolist()
     crossing = [line.get_path().transformed(line.get_transform()) for line in axes.get_lines()]
 
     def faults(corner: tuple[str, str]) -> tuple[bool, int]:

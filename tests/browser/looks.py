@@ -67,6 +67,15 @@ SAID = f"""root => {{ {DEEP}
   const shown = texts.filter((text) => text.parentElement?.checkVisibility() ?? true).map((text) => text.data);
   return [...shown, ...names];
 }}"""
+COLOURS_STAND = """() => Promise.all(
+  document.getAnimations().filter((each) => each instanceof CSSTransition).map((each) => each.finished))"""
+# Of each switch whether it is on, and its colour; of each link to a lesson whether it is underlined.
+SWITCHES = f"""root => {{ {DEEP}
+  return all.filter((e) => e.matches("[role=switch]")).map((e) => [e.ariaChecked, getComputedStyle(e).backgroundColor]);
+}}"""
+LINKS = f"""root => {{ {DEEP}
+  return all.filter((e) => e.matches("a[target=_top]")).map((e) => getComputedStyle(e).textDecorationLine);
+}}"""
 COLOURS = """() => [document.body, document.querySelector("svg[role=img] text") ?? document.querySelector("h1")].map(
   (e, at) => getComputedStyle(e)[at ? "color" : "backgroundColor"])"""
 # All text of the notebook, shadow roots included.

@@ -13,14 +13,17 @@ from playwright.sync_api import Browser, ViewportSize
 from tests.browser.conftest import DESKTOP, LESSONS, LIVE_MS, PHONE, Visit, visiting
 from tests.browser.looks import (
     COLOURS,
+    COLOURS_STAND,
     DEEP_TEXT,
     IDLE,
+    LINKS,
     PLACES,
     RECORD,
     SAID,
     SAVED_TEXTS,
     SCHEMES,
     STILL,
+    SWITCHES,
     TOO_NARROW,
     TOO_WIDE,
     english,
@@ -140,6 +143,19 @@ def test_the_theme_reaches_it_at_once(lesson: Visit) -> None:
     assert all(before != after for before, after in zip(light, dark, strict=True))
     lesson.page.locator("#theme").click()
     lesson.frame.wait_for_function("() => !document.body.classList.contains('dark')")
+
+
+def test_a_switch_and_a_link_look_like_what_they_are(lesson: Visit) -> None:
+    for scheme in SCHEMES:
+        lesson.page.emulate_media(color_scheme=scheme)
+        lesson.frame.wait_for_function(
+            "dark => document.body.classList.contains('dark') === dark", arg=scheme == "dark"
+        )
+        lesson.frame.evaluate(COLOURS_STAND)
+        body = lesson.frame.locator("body")
+        looks = {on: {colour for is_on, colour in body.evaluate(SWITCHES) if is_on == on} for on in ("true", "false")}
+        assert not looks["true"] & looks["false"]
+        assert set(body.evaluate(LINKS)) <= {"underline"}
 
 
 def test_its_saved_states_are_what_it_shows(lesson: Visit) -> None:
