@@ -62,7 +62,7 @@ def test_show_prints_the_table_and_the_verdict(tmp_path: Path) -> None:
     file.write_text(dump(result()))
     done = lab("show", str(file))
     assert done.returncode == 0
-    assert "own 0 L1 0 L2 1280 loaded 1280" in done.stdout
+    assert "own 0 L1 0 L2 1,280 loaded 1,280" in done.stdout
     assert "SSD reuse: 11.2x faster to the first token than cold" in done.stdout
 
 
