@@ -183,8 +183,8 @@ def test_reuse_beats_cold_and_the_control_recomputes(measured: tuple[Result, str
 
 def test_a_person_sees_the_steps_with_their_evidence_and_a_chart(measured: tuple[Result, str, Path]) -> None:
     _, out, output = measured
-    assert re.search(r"RAM hit .* own 0 L1 1280 L2 0 loaded 1280", out)
-    assert re.search(r"SSD reuse .* own 0 L1 0 L2 1280 loaded 1280", out)
+    assert re.search(r"RAM hit .* own 0 L1 1,280 L2 0 loaded 1,280", out)
+    assert re.search(r"SSD reuse .* own 0 L1 0 L2 1,280 loaded 1,280", out)
     assert re.search(r"evicted .* own 0 external 0", out)
     assert "…" not in out
     assert output.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
