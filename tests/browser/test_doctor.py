@@ -108,6 +108,8 @@ def test_the_version_pairs_are_a_page_of_their_own(visit: Visit, language: str) 
     expect(visit.page.locator("tbody tr").first).to_contain_text("0.32.0")
     inside = visit.page.locator(".mode.in_process table")
     expect(inside).to_be_visible()
+    expect(inside.locator("td small").first).to_contain_text("CUDA")  # it works here, and is reported to fail there
+    expect(visit.page.locator(".mode.mp small")).to_have_count(0)
     visit.page.locator(".modes [value=mp]").check()
     expect(inside).to_be_hidden()
     cell = visit.page.locator(".mode.mp details").first

@@ -10,6 +10,7 @@ from course.lessons.tables import table_of
 from course.lessons.text import scrolling
 from kvtiers.result.pairs import PairRun, PairVerdict, measured_pairs, newest_working
 from kvtiers.result.steps import Step
+from kvtiers.settings.known_pairs import known_pair
 from kvtiers.settings.version_pairs import LMCacheMode, numbers, reported_pairs
 from kvtiers.units import format_seconds
 from kvtiers.words import labelled, text
@@ -65,7 +66,17 @@ def _cell(run: PairRun | None, language: str) -> str:
     lines = "".join(f"<li>{escape(line)}</li>" for line in _proof(run, language))
     again = text("pairs.repeat", language, dict(run.facts))
     proof = f"<ul>{lines}</ul><p>{escape(text('pairs.tried', language, {}))} <code>{escape(again)}</code></p>"
-    return f'<td class="{run.verdict}"><details><summary>{summary}</summary>{proof}</details></td>'
+    details = f"<details><summary>{summary}</summary>{proof}</details>"
+    return f'<td class="{run.verdict}">{details}{_on_gpus(run, language)}</td>'
+
+
+def _on_gpus(run: PairRun, language: str) -> str:
+    """What is reported to fail there must not look well here."""
+    known = known_pair(run.mode, run.vllm, run.lmcache, "cuda")
+    if known is None or known.works:
+        return ""
+    said = escape(text("pairs.fails_on_gpus", language, {}))
+    return f'<small><span aria-hidden="true">{_FAILED}</span> {said}</small>'
 
 
 def _proof(run: PairRun, language: str) -> list[str]:
