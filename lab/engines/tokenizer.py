@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import tempfile
 
 from lab.engines.presets import Preset
 from lab.errors import LabError
@@ -23,10 +24,11 @@ def tokenize(preset: Preset, text: str) -> list[int]:
         LabError: the model has no tokenizer.
     """
     command = [str(engine_python(preset.engine)), "-c", _ASK, preset.model]
-    offline = os.environ | {"HF_HUB_OFFLINE": "1"}  # set-up has brought it
-    answer = subprocess.run(
-        command, env=offline, input=text, capture_output=True, text=True, encoding="utf-8", check=False
-    )
+    with tempfile.TemporaryDirectory() as directory:  # torch leaves a folder there
+        own = os.environ | {"HF_HUB_OFFLINE": "1", "TMPDIR": directory}  # set-up has brought it
+        answer = subprocess.run(
+            command, env=own, input=text, capture_output=True, text=True, encoding="utf-8", check=False
+        )
     if answer.returncode:
         raise LabError(f"{preset.name} has no tokenizer: {' '.join(answer.stderr.strip().splitlines()[-1:])}")
     return [int(token) for token in json.loads(answer.stdout.splitlines()[-1])]
