@@ -39,6 +39,7 @@ Named = Annotated[list[str] | None, typer.Argument(metavar="[VLLM:LMCACHE]...", 
 Versions = Annotated[
     list[str] | None, typer.Option(help="A version or a range, 0.28.0.. or 0.28.0..0.30.0; repeatable.")
 ]
+Modes = Annotated[list[LMCacheMode] | None, typer.Option(help="Only so wired; repeatable. Both by default.")]
 Output = Annotated[Path, typer.Option(help="The result file; what it holds already is not run again.")]
 
 
@@ -46,6 +47,7 @@ def pairs(
     pair: Named = None,
     vllm: Versions = None,
     lmcache: Versions = None,
+    mode: Modes = None,
     cache_dir: CacheDirectory = DEFAULT_CACHE_ROOT,
     start_timeout: StartTimeout = DEFAULT_START_TIMEOUT_S,
     again: Annotated[bool, typer.Option("--again", help="Run anew what the result file holds already.")] = False,
@@ -61,8 +63,9 @@ def pairs(
     bring(PRESETS["tiny"])
     wanted = list(dict.fromkeys([*map(named, pair or ()), *(grid(vllm, lmcache, base) if vllm and lmcache else ())]))
     final = {run.key for run in known.runs if run.verdict.is_final and not again}
-    left = [(each, mode) for each in wanted for mode in _MODES if (each.vllm, each.lmcache, mode) not in final]
-    say(f"{len(wanted)} pairs in {len(_MODES)} modes: {len(left)} runs to do")
+    modes = [each for each in _MODES if not mode or each in mode]
+    left = [(each, so) for each in wanted for so in modes if (each.vllm, each.lmcache, so) not in final]
+    say(f"{len(wanted)} pairs in {len(modes)} modes: {len(left)} runs to do")
     started = time.monotonic()
     with alone(LAYERS), bars() as progress:
         bar = add_bar(progress, "pairs", len(left))
