@@ -42,6 +42,8 @@ class _Locker(HTMLParser):
             if ("data-kind", "tab") in attrs and self._tabs:
                 self._tabs[-1] += 1
                 attrs = [*attrs, *([("hidden", None)] if self._tabs[-1] > 1 else [])]
+            if tag == "table":
+                attrs = [*attrs, ("tabindex", "0")]  # a wide one scrolls, by keyboard too
             self.out.append(f"<{tag}{_attributes(attrs)}>")
             return
         if tag == "marimo-ui-element":
