@@ -1,11 +1,8 @@
 """How often the needle is right: of damaged chunks those it called, of whole ones those it called damaged."""
 
-import json
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 
-from kvtiers.result.records import from_json
 from kvtiers.result.schema import Host, Versions
 from kvtiers.words import text
 from lab.paths import RESULTS
@@ -53,12 +50,3 @@ class NeedleRates:
         lines = [text("needle_rates.setup", language, {**known, "tokens": self.prompt_tokens})]
         lines += [f"- {text(f'needle_rates.{rate.treatment}', language, vars(rate))}" for rate in self.rates]
         return "\n".join([lines[0], "", *lines[1:]])
-
-
-def read_rates(path: Path = RATES) -> NeedleRates:
-    """A run of bench.needle.
-
-    Raises:
-        KvtiersError: it is none.
-    """
-    return from_json(NeedleRates, json.loads(path.read_text(encoding="utf-8")))
