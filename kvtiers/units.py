@@ -11,14 +11,22 @@ GIB = 1024**3
 GB = 10**9
 
 _BINARY = (("PiB", 1024**5), ("TiB", 1024**4), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB))
+# What three digits round up to the next unit is said in it: "1 s", not "1,000 ms".
+_ROUNDS_UP = 0.9995
 # Name, seconds in one, and from how many seconds on.
-_TIMES = (("h", 3600.0, 7200.0), ("min", 60.0, 1200.0), ("s", 1.0, 1.0), ("ms", 1e-3, 1e-3), ("µs", 1e-6, 1e-6))
+_TIMES = (
+    ("h", 3600.0, 7200.0),
+    ("min", 60.0, 1200.0),
+    ("s", 1.0, _ROUNDS_UP),
+    ("ms", 1e-3, _ROUNDS_UP * 1e-3),
+    ("µs", 1e-6, _ROUNDS_UP * 1e-6),
+)
 
 
 def format_bytes(size_bytes: float) -> str:
     """A size for people, in binary units: ``format_bytes(131072) == "128 KiB"``."""
     for name, factor in _BINARY:
-        if abs(size_bytes) >= factor:
+        if abs(size_bytes) >= _ROUNDS_UP * factor:
             return f"{_three_digits(size_bytes / factor)} {name}"
     return f"{size_bytes:.0f} B"
 
@@ -26,7 +34,7 @@ def format_bytes(size_bytes: float) -> str:
 def format_count(count: float) -> str:
     """A count for people, in thousands and millions: ``format_count(45776) == "45.8k"``."""
     for name, factor in (("M", 10**6), ("k", 10**3)):
-        if abs(count) >= factor:
+        if abs(count) >= _ROUNDS_UP * factor:
             return f"{_three_digits(count / factor)}{name}"
     return _three_digits(count)
 

@@ -15,6 +15,7 @@ from kvtiers.units import GB, GIB, format_bytes, format_count, format_seconds, f
         (16 * GIB, "16 GiB"),
         (1.5 * GIB, "1.5 GiB"),
         (2**50, "1 PiB"),
+        (1023.8 * 2**20, "1 GiB"),
     ],
 )
 def test_sizes_are_binary_and_short(size_bytes: float, text: str) -> None:
@@ -28,6 +29,8 @@ def test_sizes_are_binary_and_short(size_bytes: float, text: str) -> None:
         (0.0193, "19.3 ms"),
         (5e-6, "5 µs"),
         (0, "0 s"),
+        (0.9994, "999 ms"),
+        (0.9996, "1 s"),
         (121.0, "121 s"),
         (2400, "40 min"),
         (8640, "2.4 h"),
@@ -37,7 +40,9 @@ def test_durations_pick_their_unit(time_s: float, text: str) -> None:
     assert format_seconds(time_s) == text
 
 
-@pytest.mark.parametrize(("count", "text"), [(0, "0"), (16, "16"), (2048, "2.05k"), (45_776, "45.8k"), (1e6, "1M")])
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0"), (16, "16"), (2048, "2.05k"), (45_776, "45.8k"), (1e6, "1M"), (999_600, "1M")]
+)
 def test_counts_are_in_thousands_and_millions(count: float, text: str) -> None:
     assert format_count(count) == text
 

@@ -62,7 +62,7 @@ def start_lab(*command: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "lab", *command],
         cwd=REPOSITORY,
-        env=os.environ | {name: value, "TMPDIR": str(TEMPORARY)},
+        env=os.environ | {name: value, "TMPDIR": str(TEMPORARY), "COLUMNS": "160"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
