@@ -1,6 +1,8 @@
 """An engine with LMCache inside it: nothing runs beside it, and RAM only stages what goes to and from the drive."""
 
+from kvtiers.result.steps import Step
 from lab.engines.launch import Connection, in_process
+from lab.judge.engine_log import EngineLog
 from lab.launches import Staged
 from lab.measure.chunks import ChunkFiles
 from lab.trials.engine import Change, Prompt
@@ -29,6 +31,10 @@ class AloneStage(Stage):
         """Each of its whole chunks is a file once it is written."""
         chunk = self.wanted.knobs.chunk_tokens
         self._asked |= {prompt[:end] for end in range(chunk, len(prompt) + 1, chunk)}
+
+    def loaded_tokens(self, counted: int, log: EngineLog, request_id: str) -> int:
+        """It counts what the lookup promised; how much came, only the log tells."""
+        return log.request(request_id, Step.SSD_REUSE).retrieved_tokens
 
     def settle(self) -> None:
         """Wait until all that was asked for lies on the drive."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lab.engines.launch import Launch
 from lab.engines.process import Process
 from lab.engines.shared_memory import require_shared
+from lab.judge.engine_log import EngineLog
 from lab.knobs import FLOODS
 from lab.launches import running
 from lab.measure.cache_server import L1_HITS, L2_HITS
@@ -110,7 +111,7 @@ class Engine:
         assert self.process is not None
         self.process.check()
         engine_totals, cache_totals = read_totals(self.client), self._stage.cache_totals()
-        request_id = f"kvtiers-trial-{self._stage.next_number()}"
+        request_id, log = f"kvtiers-trial-{self._stage.next_number()}", EngineLog(self.process.log_path)
         completion = client.complete(prompt, self._stage.wanted.knobs.max_tokens, request_id, logprobs=True)
         self._stage.note(prompt)
         moved, _ = await_deltas(self.client, engine_totals)
@@ -119,7 +120,8 @@ class Engine:
         self._stage.await_lookup(cache_totals)
         now = self._stage.cache_totals()
         l1, l2 = (int(now.get(name, 0.0) - cache_totals.get(name, 0.0)) for name in (L1_HITS, L2_HITS))
-        return Answer(completion, completion.ttft_s, moved.external_hits, l1, l2)
+        loaded = self._stage.loaded_tokens(moved.external_hits, log, request_id)
+        return Answer(completion, completion.ttft_s, loaded, l1, l2)
 
     def attempt(self, prompt: Prompt, patience_s: float = READ_TIMEOUT_S) -> Answer:
         """Ask while something may be broken: an error is an answer too, and so is none within ``patience_s``."""

@@ -13,6 +13,7 @@ from lab.engines.install import engine_versions
 from lab.engines.launch import Connection, engine_launch, mp_mode, server_launch
 from lab.engines.models import preset_config
 from lab.errors import LabError
+from lab.judge.engine_log import EngineLog
 from lab.launches import LocalRun, Staged, pool_of, running, share_of_card
 from lab.measure.cache_server import LOOKUPS, CacheServer
 from lab.measure.chunks import chunk_files
@@ -124,6 +125,10 @@ class Stage:
 
     def note(self, prompt: Prompt) -> None:
         """It was asked for. The server says by itself what is still on its way to the drive."""
+
+    def loaded_tokens(self, counted: int, log: EngineLog, request_id: str) -> int:
+        """Of those that an engine counted as LMCache's: beside a server it counts what that has fetched."""
+        return counted
 
     def document(self, name: str, tokens: int) -> Prompt:
         """Token ids that no other name has."""

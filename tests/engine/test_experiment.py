@@ -381,3 +381,4 @@ def test_inside_the_engine_a_lost_chunk_costs_nothing_but_time() -> None:
     wanted = LocalRun(PRESETS["tiny"], knobs, cache_root=CHUNKS, lmcache_mode=LMCacheMode.IN_PROCESS, known_bad=True)
     survival = run_trials(wanted, {Scenario.CHUNK_LOST: FAULTS[LMCacheMode.IN_PROCESS][Scenario.CHUNK_LOST]})
     assert judge_faults(survival) == (PairVerdict.WORKS, ""), [outcome.found for outcome in survival.outcomes]
+    assert [outcome.met for outcome in survival.outcomes] == [True], [outcome.found for outcome in survival.outcomes]
