@@ -10,7 +10,9 @@ BASE = $(if $(wildcard $(STAMP)),$(or $(wildcard $(PY)),$(PYTHON)),$(PYTHON))
 LONG_RUN = --pool-tokens 8704 --document-tokens 7986 --repeats 1 --no-control
 REFERENCE = lab/results/reference/cpu-tiny
 # The look at the machine comes before what it may refuse.
+ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
+endif
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,9 +35,14 @@ reference: look-lab $(STAMP) ## measure the committed results anew: on a quiet m
 	@$(PY) -m lab.report.documents
 .PHONY: reference
 
-test: look-test check site ## all checks and tests, the real engine and real browsers included
-	@$(PY) -m lab setup
+# Installing takes one core, building two: each says what it does in lines, for two bars would overwrite each other.
+test: look-test check ## all checks and tests, the real engine and real browsers included
+	@TTY_COMPATIBLE=0 $(MAKE) --no-print-directory --jobs 2 SIDE_BY_SIDE=1 engine site
 	@$(PY) -m pytest $(TWO_FILES)
+
+engine: $(STAMP)
+	@$(PY) -m lab setup
+.PHONY: engine
 
 quick: check ## what needs no engine, browser or built course
 	@$(PY) -m pytest $(TWO_FILES) -q tests/core tests/machine tests/lab tests/lessons tests/notebooks tests/site/test_pages.py tests/site/test_policy.py
@@ -45,8 +52,7 @@ check: $(STAMP) ## formatting, lint and types
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy
 
-bench: look-bench $(STAMP) ## the doctor's score, and ratios, each measured in one run: our client against vLLM's own, the size command, diagnose against grep, the course against marimo's export
-	@$(PY) -m lab setup
+bench: look-bench engine ## the doctor's score, and ratios, each measured in one run: our client against vLLM's own, the size command, diagnose against grep, the course against marimo's export
 	-@$(PY) -m bench.doctor
 	-@$(PY) -m bench.client
 	-@$(PY) -m bench.commands

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock
+from threading import RLock
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -14,20 +14,25 @@ console = Console(stderr=True, highlight=False)
 
 
 class Bar:
-    """One step of known length, moved from any thread. ``advance`` moves it, ``note`` says what is being done now."""
+    """One step of known length, moved from any thread. ``note`` says what is being done now."""
 
     def __init__(self, progress: Progress, task: TaskID) -> None:
         self._progress = progress
         self._task = task
-        self._lock = Lock()
+        self._lock = RLock()
         self._said = -1
+        self._is_removed = False
         self._say_part()
 
     def advance(self, steps: int = 1, note: str | None = None) -> None:
-        if note is not None:
-            self.note(note)
-        self._progress.advance(self._task, steps)
-        self._say_part()
+        """By so many steps. A thread that comes late, when the bar is removed, moves nothing."""
+        with self._lock:
+            if self._is_removed:
+                return
+            if note is not None:
+                self.note(note)
+            self._progress.advance(self._task, steps)
+            self._say_part()
 
     def reach(self, done: int) -> None:
         """Stand at ``done`` steps."""
@@ -38,7 +43,9 @@ class Bar:
         self._progress.update(self._task, note=text)
 
     def remove(self) -> None:
-        self._progress.remove_task(self._task)
+        with self._lock:
+            self._is_removed = True
+            self._progress.remove_task(self._task)
 
     def _say_part(self) -> None:
         """Whoever made the bar says what came of it: the last part is theirs."""

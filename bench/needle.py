@@ -9,11 +9,13 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from kvtiers.result.schema import dump
 from lab.engines.install import engine_versions
+from lab.engines.launch import Launch
 from lab.engines.presets import PRESETS
 from lab.errors import LabError
 from lab.judge.asker import Check
@@ -62,7 +64,8 @@ def measure(batches: dict[Treatment, int]) -> NeedleRates:
     """So many batches of each."""
     run, began = LocalRun(PRESETS["tiny"], Knobs(control=False)), time.monotonic()
     with stage_for(run) as stage, bars() as progress:
-        stage.stand()
+        stage.start_server(None, unlocked_soon)
+        stage.first.start()
         bar = add_bar(progress, "batches", sum(batches.values()))
         rates = []
         for treatment, many in batches.items():
@@ -83,6 +86,11 @@ def measure(batches: dict[Treatment, int]) -> NeedleRates:
         minutes=round(minutes, 1),
         rates=tuple(rates),
     )
+
+
+def unlocked_soon(server: Launch) -> Launch:
+    """What a look at logprobs left locked in RAM (lab.judge.needle says why) would stay there for five minutes."""
+    return replace(server, command=(*server.command, "--l1-read-ttl-seconds", "10"))
 
 
 def batch(stage: Stage, treatment: Treatment) -> tuple[int, int, int, int]:

@@ -21,3 +21,12 @@ def test_a_long_step_says_little(capsys: pytest.CaptureFixture[str]) -> None:
         for _ in range(2609):
             bar.advance()
     assert len(capsys.readouterr().err.splitlines()) <= 10
+
+
+def test_what_is_told_of_a_step_that_is_over_moves_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """Threads that work for it may tell of their last part after whoever waited for that has gone on."""
+    with bars() as progress:
+        bar = add_bar(progress, "saved states", 16)
+        bar.remove()
+        bar.advance(16)
+    assert capsys.readouterr().err == "saved states 0/16\n"

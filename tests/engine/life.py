@@ -30,6 +30,7 @@ HELD_TOKENS = 1280  # in full chunks
 CHUNKS, CHUNK_BYTES = 5, 256 * 16384
 # Two of them fill the pool, whatever it held.
 FLOODS = ("flood 1", "flood 2")
+POINTS = ("connector", "own cache", "tier", "changed token", "answers", "log")  # of ``lab check``
 TIMEOUT_S = 300.0
 _SOURCE = TokenSource(ordinary_ids(VOCABULARY), seed=0)
 

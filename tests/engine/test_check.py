@@ -1,59 +1,42 @@
-"""``lab check`` against the lab's own engine, and against three that look as healthy and are not."""
+"""``lab check`` against an engine with LMCache inside it, and against three that look as healthy and are not. The one
+beside LMCache's server is asked in test_beside_a_server.py."""
 
 import json
-import re
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from kvtiers.result.schema import Program
 from kvtiers.result.steps import Arm
 from kvtiers.settings.version_pairs import LMCacheMode
 from lab.engines.launch import Launch
 from lab.engines.presets import PRESETS
-from lab.engines.process import Process
 from lab.judge.asker import Check
 from lab.judge.check import run_check
 from lab.judge.points import Point, State
 from lab.knobs import Knobs
 from lab.launches import LocalRun, running
-from tests.engine.life import TIMEOUT_S, planned
+from tests.engine.life import POINTS, TIMEOUT_S, planned
 
 pytestmark = pytest.mark.engine
 Arms = dict[Arm, Launch]
 Fault = Callable[[Arms], Launch]
 
 
-@contextmanager
-def alive(fault: Fault, logs: Path) -> Iterator[list[Process]]:
-    mode = LMCacheMode.MP if fault is beside_a_server else LMCacheMode.IN_PROCESS
-    wanted = LocalRun(PRESETS["tiny"], Knobs(), lmcache_mode=mode)
-    with planned(wanted) as (_, launches):
-        servers = [launch for launch in launches if launch.program is Program.SERVER]
-        engines = {launch.arm: launch for launch in launches if launch.program is Program.ENGINE}
-        with running([*servers, fault(engines)], logs, TIMEOUT_S) as started:
-            yield started
-
-
 @cache
 def points(fault: Fault) -> dict[str, Point]:
     """Each engine is started once, whichever test asks first."""
-    with tempfile.TemporaryDirectory() as logs, alive(fault, Path(logs)) as (*servers, engine):
-        server = servers[0].url if servers else None
-        log = servers[0].log_path if servers else engine.log_path
-        return {point.name: point for point in run_check(Check(engine.url, log, server=server))}
+    wanted = LocalRun(PRESETS["tiny"], Knobs(), lmcache_mode=LMCacheMode.IN_PROCESS)
+    with tempfile.TemporaryDirectory() as logs, planned(wanted) as (_, launches):
+        arms = {launch.arm: launch for launch in launches}
+        with running([fault(arms)], Path(logs), TIMEOUT_S) as (engine,):
+            return {point.name: point for point in run_check(Check(engine.url, engine.log_path))}
 
 
 def as_it_is(arms: Arms) -> Launch:
-    return arms[Arm.LMCACHE]
-
-
-def beside_a_server(arms: Arms) -> Launch:
     return arms[Arm.LMCACHE]
 
 
@@ -74,19 +57,9 @@ def disk_limit_0(arms: Arms) -> Launch:
     return replace(launch, environment=launch.environment | {"LMCACHE_MAX_LOCAL_DISK_SIZE": "0"})
 
 
-@pytest.mark.parametrize("fault", [as_it_is, beside_a_server])
-@pytest.mark.parametrize("name", ["connector", "own cache", "tier", "changed token", "answers", "log"])
-def test_the_labs_own_engines_pass(fault: Fault, name: str) -> None:
-    assert points(fault)[name].state is State.OK, points(fault)[name]
-
-
-def test_lmcaches_server_says_which_tier_answered() -> None:
-    found = points(beside_a_server)
-    assert found["server"].state is State.OK, found
-    assert "engines registered: 1" in found["server"].what
-    # How much depends on the random documents: four or five chunks each.
-    came_back, from_ram = re.findall(r"([\d,]+) (?:tokens came back|out of its RAM \(L1\), 0 from)", found["tier"].what)
-    assert came_back == from_ram
+@pytest.mark.parametrize("name", POINTS)
+def test_the_labs_own_engine_passes(name: str) -> None:
+    assert points(as_it_is)[name].state is State.OK, points(as_it_is)[name]
 
 
 @pytest.mark.parametrize(
