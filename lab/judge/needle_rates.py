@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kvtiers.errors import KvtiersError
+from kvtiers.json_text import read_object
+from kvtiers.result.records import from_json
 from kvtiers.result.schema import Host, Versions
 from kvtiers.words import text
 from lab.paths import RESULTS
@@ -50,3 +53,15 @@ class NeedleRates:
         lines = [text("needle_rates.setup", language, {**known, "tokens": self.prompt_tokens})]
         lines += [f"- {text(f'needle_rates.{rate.treatment}', language, vars(rate))}" for rate in self.rates]
         return "\n".join([lines[0], "", *lines[1:]])
+
+
+def read_needle_rates(content: str) -> NeedleRates:
+    """A result file's text, checked.
+
+    Raises:
+        KvtiersError: saying what is wrong with it.
+    """
+    data = read_object(content, "the file")
+    if data.get("schema") != SCHEMA:
+        raise KvtiersError(f"it is not a result of bench.needle ({SCHEMA})")
+    return from_json(NeedleRates, data)

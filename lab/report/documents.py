@@ -18,6 +18,7 @@ from kvtiers.units import GIB, format_bytes, format_seconds
 from kvtiers.words import text
 from lab.engines.card import card_share
 from lab.engines.presets import PRESETS
+from lab.judge.needle_rates import RATES, read_needle_rates
 from lab.knobs import Knobs
 from lab.launches import LocalRun, pool_of
 from lab.paths import REPOSITORY, RESULTS
@@ -58,6 +59,7 @@ def documented(name: str) -> str:
         "parts": _parts(runs, language),
         "survive": _trials("survive", language),
         "stress": _trials("stress", language),
+        "needle": read_needle_rates(RATES.read_text(encoding="utf-8")).told(language),
         "cards": _cards(language),
     }
     return filled(name, blocks)
