@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 
-from kvtiers.errors import KvtiersError
-from kvtiers.json_text import read_object
-from kvtiers.result.records import from_json
+from kvtiers.result.records import from_json, read_record
 from kvtiers.result.survival import Finding
 from kvtiers.settings.version_pairs import LMCacheMode
 from kvtiers.tables import read_table
@@ -95,7 +93,4 @@ def read_pairs(content: str) -> PairRuns:
     Raises:
         KvtiersError: saying what is wrong with it.
     """
-    data = read_object(content, "the file")
-    if data.get("schema") != SCHEMA:
-        raise KvtiersError(f"it is not a result of `lab pairs` ({SCHEMA})")
-    return from_json(PairRuns, data)
+    return read_record(content, PairRuns, SCHEMA, "`lab pairs`")

@@ -13,8 +13,21 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from kvtiers.errors import KvtiersError
+from kvtiers.json_text import read_object
 
 Record = TypeVar("Record")
+
+
+def read_record(content: str, record_type: type[Record], schema: str, made_by: str) -> Record:
+    """A result file's text, checked. ``made_by``: the commands that write such files, for messages.
+
+    Raises:
+        KvtiersError: saying what is wrong with it.
+    """
+    data = read_object(content, "the file")
+    if data.get("schema") != schema:
+        raise KvtiersError(f"it is not a result of {made_by} ({schema})")
+    return from_json(record_type, data)
 
 
 def from_json(record_type: type[Record], data: object, where: str = "") -> Record:

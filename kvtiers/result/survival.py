@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import reduce
 
-from kvtiers.errors import KvtiersError
-from kvtiers.json_text import read_object
-from kvtiers.result.records import from_json
+from kvtiers.result.records import read_record
 from kvtiers.result.schema import Host, Versions
 from kvtiers.units import format_seconds
 from kvtiers.words import text
@@ -148,10 +146,7 @@ def read_survival(content: str) -> Survival:
     Raises:
         KvtiersError: saying what is wrong with it.
     """
-    data = read_object(content, "the file")
-    if data.get("schema") != SCHEMA:
-        raise KvtiersError(f"it is not a result of `lab survive` or `lab stress` ({SCHEMA})")
-    return from_json(Survival, data)
+    return read_record(content, Survival, SCHEMA, "`lab survive`, `lab stress`")
 
 
 def table(survival: Survival, language: str) -> list[list[str]]:

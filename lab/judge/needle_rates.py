@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kvtiers.errors import KvtiersError
-from kvtiers.json_text import read_object
-from kvtiers.result.records import from_json
+from kvtiers.result.records import read_record
 from kvtiers.result.schema import Host, Versions
 from kvtiers.words import text
 from lab.paths import RESULTS
@@ -61,7 +59,4 @@ def read_needle_rates(content: str) -> NeedleRates:
     Raises:
         KvtiersError: saying what is wrong with it.
     """
-    data = read_object(content, "the file")
-    if data.get("schema") != SCHEMA:
-        raise KvtiersError(f"it is not a result of bench.needle ({SCHEMA})")
-    return from_json(NeedleRates, data)
+    return read_record(content, NeedleRates, SCHEMA, "`bench.needle`")

@@ -41,8 +41,13 @@ CHUNKS = DEFAULT_CACHE_ROOT / f"tests-{uuid.uuid4().hex[:8]}"
 # Of an answer the first token is what counts.
 SHORT = ("--max-tokens", "8")
 OWN = ("--engine", "cpu", "--cache-dir", str(CHUNKS))
-# Between them: another prompt, a restart of both, a server replaced under an engine that goes on, a second engine.
-SURVIVE_HERE = {Scenario.MIDDLE_TOKEN_CHANGED, Scenario.PREFIXES_PREFETCHED, Scenario.REDIS_SECOND_ENGINE}
+# A second engine beside a server on the drive is asked in test_beside_a_server.py.
+SURVIVE_HERE = {
+    Scenario.MIDDLE_TOKEN_CHANGED,
+    Scenario.SERVER_RESTART,
+    Scenario.PREFIXES_PREFETCHED,
+    Scenario.REDIS_SECOND_ENGINE,
+}
 PAIR = ("0.32.0", "0.5.5")  # the engine's own vLLM: what differs is 17 MB to download
 ENGINE, SERVER = b"vllm.entrypoints.openai.api_server", b"--l1-size-gb"
 

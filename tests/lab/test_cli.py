@@ -80,7 +80,8 @@ def test_no_figure_is_cut_however_few_columns_a_line_has(
         assert spread_text(row.ttft) in done.stdout
 
 
-def test_a_file_of_survive_is_shown_as_what_it_is() -> None:
+def test_a_file_of_survive_is_shown_as_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")  # no cell is folded then
     done = lab("show", str(REPOSITORY / "lab" / "results" / "reference" / "survive.json"))
     assert (done.returncode, "first token changed" in done.stdout) == (0, True)
 
